@@ -1,0 +1,38 @@
+"""
+The inference engine: coordinate ascent over blocks that share kernel weights.
+
+A `Problem` is a list of `Block` objects (kernels and a likelihood), priors and strategies. `run` fits it, `predict` applies it,
+`lower_bound_terms` takes the bound apart.
+"""
+
+from bemkl.inference.bound import lower_bound_terms
+from bemkl.inference.engine import FitResult, initialise, run, sweep
+from bemkl.inference.likelihoods import Gaussian, Probit
+from bemkl.inference.pair import JointMeans, Plain
+from bemkl.inference.predict import Prediction, predict
+from bemkl.inference.priors import DENSE, SPARSE, Priors
+from bemkl.inference.problem import Block, Problem
+from bemkl.inference.state import BlockState, State
+from bemkl.inference.weights import Free
+
+__all__ = [
+    "DENSE",
+    "SPARSE",
+    "Block",
+    "BlockState",
+    "FitResult",
+    "Free",
+    "Gaussian",
+    "JointMeans",
+    "Plain",
+    "Prediction",
+    "Priors",
+    "Probit",
+    "Problem",
+    "State",
+    "initialise",
+    "lower_bound_terms",
+    "predict",
+    "run",
+    "sweep",
+]

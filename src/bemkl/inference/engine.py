@@ -1,0 +1,190 @@
+"""Coordinate ascent: a first state, sweeps, and the run that repeats them until the bound settles."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
+from bemkl.inference.bound import lower_bound_terms
+from bemkl.inference.problem import Problem
+from bemkl.inference.state import BlockState, State, check_state
+from bemkl.inference.updates import sweep_updates
+
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitResult:
+    """
+    Outcome of a run.
+
+    Parameters
+    ----------
+    state : State
+        The last posterior.
+    bound_terms : tuple of dict of str to float
+        Named terms of the lower bound after each iteration.
+    converged : bool
+        Whether the bound settled before the iterations ran out.
+    """
+
+    state: State
+    bound_terms: tuple[dict[str, float], ...]
+    converged: bool
+
+    @property
+    def lower_bounds(self) -> Array:
+        """Exact lower bound after each iteration, shape (n_iter,)."""
+        return np.array([sum(terms.values()) for terms in self.bound_terms])
+
+    @property
+    def lower_bound(self) -> float:
+        """Exact lower bound of the last posterior."""
+        return float(self.lower_bounds[-1])
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations done."""
+        return len(self.bound_terms)
+
+
+def initialise(problem: Problem, rng: np.random.Generator | None = None) -> State:
+    """
+    Return a first posterior.
+
+    Precisions start at their priors, kernel weights equal, targets where a predictor of zero puts them; the pair (a, G) is
+    then set by its own updates.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be fitted.
+    rng : numpy.random.Generator, optional
+        Draws the kernel weights at random instead, for restarts.
+
+    Returns
+    -------
+    State
+        The posterior; the same for every call without a generator.
+    """
+    weights = problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, rng)
+    blocks = []
+    for block in problem.blocks:
+        n_outputs, n_basis = block.likelihood.n_outputs, block.stack.shape[2]
+        blocks.append(
+            BlockState(
+                sample_precision=problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis))),
+                intermediate_precision=problem.priors.intermediate.posterior(0, np.zeros(n_outputs)),
+                pair=problem.pair.start(block.stack, n_outputs),
+                output=block.likelihood.start(),
+            )
+        )
+    state = State(tuple(blocks), weights)
+    updates = sweep_updates(problem)
+    for name in problem.pair.steps:
+        state = updates[name](problem, state)
+    return state
+
+
+def sweep(problem: Problem, state: State) -> State:
+    """
+    Update every factor once.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted.
+    state : State
+        Current posterior.
+
+    Returns
+    -------
+    State
+        The next posterior.
+    """
+    for update in sweep_updates(problem).values():
+        state = update(problem, state)
+    return state
+
+
+def run(problem: Problem, state: State | None = None, *, max_iter: int = 200, tol: float | None = 1e-6) -> FitResult:
+    """
+    Sweep until the bound settles.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be fitted.
+    state : State, optional
+        Where to start: any posterior of the same problem. Without one, `initialise` makes it.
+    max_iter : int
+        Most iterations to do.
+    tol : float or None
+        Stop when the bound changes by less than this, relative to its size. None asks for exactly `max_iter` iterations.
+
+    Returns
+    -------
+    FitResult
+        The last posterior and the bound's path.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the iterations ran out before the bound settled.
+    BoundDecreasedWarning
+        If the bound fell by more than rounding, which only a wrong plug-in can cause.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bemkl.inference import Block, Gaussian, Problem
+    >>> from bemkl.kernels import DenseStack, gaussian
+    >>> x = np.linspace(0.0, 6.0, 30)[:, None]
+    >>> stack = DenseStack(np.stack([gaussian(x, x, width) for width in (0.3, 1.0, 3.0)]))
+    >>> result = run(Problem([Block(stack, Gaussian(np.sin(x[:, 0])))]))
+    >>> result.converged, bool(np.all(np.diff(result.lower_bounds) > 0.0))
+    (True, True)
+    """
+    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
+        raise ValueError(f"max_iter: expected a whole number of at least 1, got {max_iter!r}.")
+    if tol is not None and not (np.isfinite(tol) and tol >= 0.0):
+        raise ValueError(f"tol: expected a finite number of at least 0, or None, got {tol!r}.")
+    if state is None:
+        state = initialise(problem)
+    check_state(problem, state)
+
+    history: list[dict[str, float]] = []
+    converged, previous = False, -np.inf
+    for _ in range(max_iter):
+        state = sweep(problem, state)
+        history.append(lower_bound_terms(problem, state))
+        bound = sum(history[-1].values())
+        _warn_if_fallen(bound - previous, history[-1])
+        converged = tol is not None and abs(bound - previous) <= tol * abs(bound)
+        if converged:
+            break
+        previous = bound
+    if tol is not None and not converged:
+        warnings.warn(
+            f"the lower bound still changed by more than tol={tol} after max_iter={max_iter} iterations. "
+            "Raise max_iter, or continue from the state of this result.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return FitResult(state, tuple(history), converged)
+
+
+def _warn_if_fallen(change: float, terms: dict[str, float]) -> None:
+    """Sound the alarm where the bound falls by more than the rounding of its terms."""
+    size = sum(abs(value) for value in terms.values())
+    if change < -_ROUNDING * size:
+        warnings.warn(
+            f"the lower bound fell by {-change:.3g}, more than rounding: an update is not an ascent step. "
+            "Please report the problem with its priors and kernels.",
+            BoundDecreasedWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,176 @@
+"""The regression likelihood: responses with Gaussian noise of unknown precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array
+from bemkl.distributions import Gamma
+from bemkl.inference.likelihoods.targets import outputs_first
+from bemkl.inference.moments import OutputPrediction, Predictor
+from bemkl.inference.protocols import Rule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GaussianOutput:
+    """
+    Observed responses with a gamma factor of their noise precision.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_outputs, n_samples)
+        Responses.
+    noise_precision : Gamma
+        Factor of the noise precision, one entry an output.
+    """
+
+    target: Array
+    noise_precision: Gamma
+
+    @property
+    def precision(self) -> Array:
+        """Expected noise precisions."""
+        return self.noise_precision.mean
+
+
+class Gaussian:
+    r"""
+    Responses with Gaussian noise.
+
+    .. math:: y_i \mid \eta_i \sim \mathcal{N}(\eta_i, 1/\varepsilon), \qquad \varepsilon \sim \mathcal{G}(\alpha_\varepsilon, \beta_\varepsilon)
+
+    Several columns are several outputs with the same kernel weights, each with noise of its own.
+
+    Parameters
+    ----------
+    y : array_like of shape (n_samples,) or (n_samples, n_outputs)
+        Responses.
+    noise : Gamma
+        Prior of the noise precision.
+
+    Examples
+    --------
+    >>> Gaussian([0.3, 1.2, -0.7]).n_outputs
+    1
+    """
+
+    def __init__(self, y: npt.ArrayLike, *, noise: Gamma | None = None) -> None:
+        self._target = outputs_first("y", y)
+        self.noise = Gamma(1.0, 1.0) if noise is None else noise
+        if not isinstance(self.noise, Gamma):
+            raise ValueError(f"noise: expected a Gamma prior, got {noise!r}. Write Gamma(shape, scale).")
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return self._target.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return self._target.shape[0]
+
+    def _posterior(self, predictor: Predictor) -> Gamma:
+        square = np.square(self._target - predictor.mean).sum(axis=1) + predictor.variance
+        return self.noise.posterior(self.n_samples, square)
+
+    def start(self) -> GaussianOutput:
+        """
+        Return the responses with the noise that goes with a predictor of zero.
+
+        Returns
+        -------
+        GaussianOutput
+            The factor.
+        """
+        nothing = Predictor(np.zeros_like(self._target), np.zeros(self.n_outputs))
+        return GaussianOutput(self._target, self._posterior(nothing))
+
+    def update_precision(self, output: GaussianOutput, predictor: Predictor) -> GaussianOutput:
+        r"""
+        Update :math:`q(\varepsilon)` (derivation, section 3).
+
+        Parameters
+        ----------
+        output : GaussianOutput
+            Current factor.
+        predictor : Predictor
+            Moments of the predictor.
+
+        Returns
+        -------
+        GaussianOutput
+            The factor with new noise precisions.
+        """
+        return GaussianOutput(output.target, self._posterior(predictor))
+
+    def update_target(self, output: GaussianOutput, predictor: Predictor) -> GaussianOutput:
+        """
+        Return the output unchanged: the responses are observed.
+
+        Parameters
+        ----------
+        output : GaussianOutput
+            Current factor.
+        predictor : Predictor
+            Moments of the predictor.
+
+        Returns
+        -------
+        GaussianOutput
+            The same factor.
+        """
+        return output
+
+    def bound_terms(self, output: GaussianOutput, predictor: Predictor) -> dict[str, float]:
+        """
+        Return the expected log density of the responses and the divergence of the noise (derivation, section 4).
+
+        Parameters
+        ----------
+        output : GaussianOutput
+            Current factor.
+        predictor : Predictor
+            Moments of the predictor.
+
+        Returns
+        -------
+        dict of str to float
+            The terms in nats.
+        """
+        square = np.square(output.target - predictor.mean).sum(axis=1) + predictor.variance
+        log_density = (
+            self.n_samples * (output.noise_precision.log_mean - np.log(2.0 * np.pi)) - output.precision * square
+        )
+        return {
+            "output": 0.5 * float(log_density.sum()),
+            "noise_precision": -output.noise_precision.divergence(self.noise),
+        }
+
+    def predict(self, output: GaussianOutput, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
+        r"""
+        Add the noise to the moments of the predictor.
+
+        The exact noise variance under q is :math:`E[1/\varepsilon]`; the paper's rule takes :math:`1/E[\varepsilon]`.
+
+        Parameters
+        ----------
+        output : GaussianOutput
+            Fitted factor.
+        mean : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor.
+        variance : ndarray of shape (n_outputs, n_samples)
+            Variances of the predictor.
+        rule : {"exact", "paper"}
+            Which rule.
+
+        Returns
+        -------
+        OutputPrediction
+            Mean and variance of the response.
+        """
+        noise = output.noise_precision.inverse_mean if rule == "exact" else 1.0 / output.precision
+        return OutputPrediction(mean, variance + noise[:, None], None)

@@ -1,0 +1,108 @@
+"""Expectations that travel between the parts of the model. None of them knows which plug-in it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bemkl.arrays import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightMoments:
+    """
+    First two moments of the biases and kernel weights, as one block sees them.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_kernels,)
+        Mean of the kernel weights e.
+    covariance : ndarray of shape (n_kernels, n_kernels)
+        Covariance of e.
+    bias : ndarray of shape (n_outputs,)
+        Means of the block's biases b.
+    bias_variance : ndarray of shape (n_outputs,)
+        Variances of b.
+    cross : ndarray of shape (n_kernels, n_outputs)
+        Covariances of e with each b.
+    """
+
+    mean: Array
+    covariance: Array
+    bias: Array
+    bias_variance: Array
+    cross: Array
+
+    @property
+    def second(self) -> Array:
+        """Second moment E[e eᵀ], shape (n_kernels, n_kernels)."""
+        return self.covariance + np.outer(self.mean, self.mean)
+
+    @property
+    def bias_product(self) -> Array:
+        """Mixed moment E[e b], shape (n_kernels, n_outputs): not the product of the means (derivation, erratum 1)."""
+        return self.cross + np.outer(self.mean, self.bias)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictor:
+    r"""
+    Moments of the predictor :math:`\eta = \boldsymbol{e}^\top \boldsymbol{g} + b` at the training samples.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_outputs, n_samples)
+        Means.
+    variance : ndarray of shape (n_outputs,)
+        Variances, **summed over the samples**: no likelihood needs them one by one.
+    """
+
+    mean: Array
+    variance: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairContext:
+    """
+    All that the pair (a, G) of a block depends on.
+
+    Parameters
+    ----------
+    sample_precision : ndarray of shape (n_outputs, n_basis)
+        Expected precisions of the sample weights.
+    intermediate_precision : ndarray of shape (n_outputs,)
+        Expected precisions of the intermediate outputs around their projections.
+    output_precision : ndarray of shape (n_outputs,)
+        Expected precisions of the targets around the predictor.
+    target : ndarray of shape (n_outputs, n_samples)
+        Expected targets.
+    weights : WeightMoments
+        Moments of biases and kernel weights.
+    """
+
+    sample_precision: Array
+    intermediate_precision: Array
+    output_precision: Array
+    target: Array
+    weights: WeightMoments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputPrediction:
+    """
+    What a likelihood makes of the predictor at new samples.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_outputs, n_samples)
+        Mean of the score (classification) or of the response (regression).
+    variance : ndarray of shape (n_outputs, n_samples)
+        Its variance, noise included.
+    probability : ndarray of shape (n_outputs, n_samples) or None
+        Probability of the positive label; None where there are no labels.
+    """
+
+    mean: Array
+    variance: Array
+    probability: Array | None

@@ -1,0 +1,146 @@
+"""What is fitted: blocks of data that share kernel weights, their priors, and the strategies to use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bemkl.inference.pair import JointMeans
+from bemkl.inference.priors import Priors
+from bemkl.inference.protocols import AnyLikelihood, AnyPairStrategy, AnyWeightStrategy, Stack
+from bemkl.inference.weights import Free
+
+_ASYMMETRY_TOLERANCE = 1e-6
+
+_REQUIRED = {
+    "stack": ("shape", "asymmetry", "project", "backproject", "gram", "quadratic"),
+    "likelihood": ("n_samples", "n_outputs", "start", "update_precision", "update_target", "bound_terms", "predict"),
+    "pair": ("steps", "start"),
+    "weights": ("steps", "start"),
+}
+_EXAMPLES = {
+    "stack": "DenseStack(kernels)",
+    "likelihood": "Probit(y) or Gaussian(y)",
+    "pair": "JointMeans() or Plain()",
+    "weights": "Free()",
+}
+
+
+def _require(name: str, plug_in: Any) -> None:
+    """Refuse an object that lacks what the engine asks of its kind of plug-in."""
+    missing = [attribute for attribute in _REQUIRED[name] if not hasattr(plug_in, attribute)]
+    if missing:
+        raise ValueError(
+            f"{name}: {plug_in!r} cannot be used as a {name}, it lacks {', '.join(missing)}. Pass {_EXAMPLES[name]}."
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """
+    Samples with their kernels and labels or responses; a task of multitask learning is a block.
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    likelihood : Likelihood
+        Labels or responses of the same samples, one or more outputs.
+    landmarks : bool
+        Set it where the columns of the kernels are chosen basis points and happen to be as many as the samples. Otherwise
+        square kernels have to be symmetric, because their columns are the samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bemkl.inference import Gaussian
+    >>> from bemkl.kernels import DenseStack
+    >>> block = Block(DenseStack(np.eye(3)[None]), Gaussian([0.5, 1.0, -1.0]))
+    """
+
+    stack: Stack
+    likelihood: AnyLikelihood
+    landmarks: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse parts that do not fit each other."""
+        _require("stack", self.stack)
+        _require("likelihood", self.likelihood)
+        _, n_samples, n_basis = self.stack.shape
+        if n_samples != self.likelihood.n_samples:
+            raise ValueError(
+                f"likelihood: has {self.likelihood.n_samples} samples, but the stack has kernels of {n_samples} samples. "
+                "Pass the labels or responses of the rows of the kernels, in the same order."
+            )
+        if n_samples < 2:
+            raise ValueError("stack: expected at least 2 samples, got 1. A model cannot be learned from one sample.")
+        if n_samples == n_basis and not self.landmarks:
+            asymmetry = self.stack.asymmetry()
+            if asymmetry > _ASYMMETRY_TOLERANCE:
+                raise ValueError(
+                    f"stack: square training kernels have to be symmetric, got a relative asymmetry of {asymmetry:.2g}. "
+                    "Average each kernel with its transpose if that is noise, or pass landmarks=True if the columns "
+                    "are chosen basis points rather than the samples."
+                )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """
+    Blocks that share kernel weights, with priors and strategies.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        One block for a single task, several for multitask learning.
+    priors : Priors
+        Priors of the precisions.
+    weights : WeightStrategy
+        Family of posteriors of the kernel weights.
+    pair : PairStrategy
+        How the sample weights and intermediate outputs are updated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bemkl.inference import Probit
+    >>> from bemkl.kernels import DenseStack
+    >>> problem = Problem([Block(DenseStack(np.eye(3)[None]), Probit([1, -1, 1]))])
+    >>> problem.n_kernels, problem.n_outputs
+    (1, (1,))
+    """
+
+    blocks: Sequence[Block]
+    priors: Priors = field(default_factory=Priors)
+    weights: AnyWeightStrategy = field(default_factory=Free)
+    pair: AnyPairStrategy = field(default_factory=JointMeans)
+
+    def __post_init__(self) -> None:
+        """Refuse blocks that cannot share kernel weights."""
+        if isinstance(self.blocks, Block):
+            raise ValueError("blocks: expected a sequence of blocks, got a single Block. Pass [block].")
+        object.__setattr__(self, "blocks", tuple(self.blocks))
+        for position, block in enumerate(self.blocks):
+            if not isinstance(block, Block):
+                raise ValueError(f"blocks: expected Block objects, got {block!r} at position {position}.")
+        counts = [block.stack.shape[0] for block in self.blocks]
+        if not counts or min(counts) != max(counts):
+            raise ValueError(
+                f"blocks: expected one or more blocks with the same kernels, got blocks with {counts} kernels. "
+                "Blocks share the kernel weights, so each needs the same list of kernels."
+            )
+        if not isinstance(self.priors, Priors):
+            raise ValueError(f"priors: expected a Priors object, got {self.priors!r}.")
+        _require("weights", self.weights)
+        _require("pair", self.pair)
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels."""
+        return self.blocks[0].stack.shape[0]
+
+    @property
+    def n_outputs(self) -> tuple[int, ...]:
+        """Number of outputs of each block."""
+        return tuple(block.likelihood.n_outputs for block in self.blocks)

@@ -1,0 +1,157 @@
+"""The sweep: every factor's update, in order. Each is a pure function from state to state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from bemkl.inference.problem import Problem
+from bemkl.inference.protocols import PairStep, WeightStep
+from bemkl.inference.state import BlockState, State
+
+Update = Callable[[Problem, State], State]
+
+
+def sweep_updates(problem: Problem) -> dict[str, Update]:
+    """
+    Return the updates of one sweep by name, in order.
+
+    The order is that of the author's program: precisions, sample weights, intermediate outputs, noise, kernel weights, targets.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted; its strategies bring the updates of the pair (a, G) and of the weights.
+
+    Returns
+    -------
+    dict of str to callable
+        Functions (problem, state) -> state, one a factor.
+    """
+    return {
+        "sample_precision": update_sample_precision,
+        "intermediate_precision": update_intermediate_precision,
+        **{name: _pair_update(step) for name, step in problem.pair.steps.items()},
+        "output_precision": update_output_precision,
+        **{name: _weight_update(step) for name, step in problem.weights.steps.items()},
+        "output_target": update_output_target,
+    }
+
+
+def _each_block(state: State, update: Callable[[int, BlockState], BlockState]) -> State:
+    return replace(state, blocks=tuple(update(index, block) for index, block in enumerate(state.blocks)))
+
+
+def update_sample_precision(problem: Problem, state: State) -> State:
+    r"""
+    Update :math:`q(\lambda)` (paper, section 4.1): one value of a for each precision.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted.
+    state : State
+        Current posterior.
+
+    Returns
+    -------
+    State
+        The posterior with a new factor.
+    """
+    prior = problem.priors.sample
+    return _each_block(
+        state, lambda _, block: replace(block, sample_precision=prior.posterior(1, block.pair.sample_second))
+    )
+
+
+def update_intermediate_precision(problem: Problem, state: State) -> State:
+    r"""
+    Update :math:`q(\upsilon)` (derivation, section 3): all intermediate outputs of an output share one precision.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted.
+    state : State
+        Current posterior.
+
+    Returns
+    -------
+    State
+        The posterior with a new factor; the same where the precision is known.
+    """
+    prior = problem.priors.intermediate
+
+    def update(index: int, block: BlockState) -> BlockState:
+        n_kernels, n_samples, _ = problem.blocks[index].stack.shape
+        return replace(block, intermediate_precision=prior.posterior(n_kernels * n_samples, block.pair.residual))
+
+    return _each_block(state, update)
+
+
+def update_output_precision(problem: Problem, state: State) -> State:
+    """
+    Update the noise precision of every likelihood that has one.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted.
+    state : State
+        Current posterior.
+
+    Returns
+    -------
+    State
+        The posterior with new output factors.
+    """
+
+    def update(index: int, block: BlockState) -> BlockState:
+        likelihood = problem.blocks[index].likelihood
+        return replace(block, output=likelihood.update_precision(block.output, state.predictor(index)))
+
+    return _each_block(state, update)
+
+
+def update_output_target(problem: Problem, state: State) -> State:
+    """
+    Update the targets of every likelihood that does not observe them.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted.
+    state : State
+        Current posterior.
+
+    Returns
+    -------
+    State
+        The posterior with new output factors.
+    """
+
+    def update(index: int, block: BlockState) -> BlockState:
+        likelihood = problem.blocks[index].likelihood
+        return replace(block, output=likelihood.update_target(block.output, state.predictor(index)))
+
+    return _each_block(state, update)
+
+
+def _pair_update(step: PairStep[Any]) -> Update:
+    def update_pair(problem: Problem, state: State) -> State:
+        return _each_block(
+            state,
+            lambda index, block: replace(
+                block, pair=step(problem.blocks[index].stack, block.pair, state.context(index))
+            ),
+        )
+
+    return update_pair
+
+
+def _weight_update(step: WeightStep[Any]) -> Update:
+    def update_weights(problem: Problem, state: State) -> State:
+        return replace(state, weights=step(state.weights, state.evidence(), problem.priors))
+
+    return update_weights

@@ -1,0 +1,254 @@
+"""Posteriors of biases and kernel weights. `Free`, the paper's, is one Gaussian over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.distributions import Gamma
+from bemkl.inference.moments import WeightMoments
+from bemkl.inference.priors import Priors
+from bemkl.inference.protocols import Evidence, WeightStep
+from bemkl.linalg import inverse_and_logdet
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreeWeights:
+    r"""
+    Joint Gaussian factor of biases and kernel weights, with the gamma factors of their precisions.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_biases + n_kernels,)
+        Mean of (b, e): the biases of all blocks in order, then the kernel weights.
+    covariance : ndarray of shape (n_biases + n_kernels, n_biases + n_kernels)
+        Covariance of (b, e).
+    logdet : float
+        Log-determinant of the covariance.
+    bias_precision : Gamma
+        Factor of :math:`\gamma`, one entry a bias.
+    kernel_precision : Gamma
+        Factor of :math:`\omega`, one entry a kernel.
+    n_outputs : tuple of int
+        Number of outputs of each block.
+    """
+
+    mean: Array
+    covariance: Array
+    logdet: float
+    bias_precision: Gamma
+    kernel_precision: Gamma
+    n_outputs: tuple[int, ...]
+
+    @property
+    def n_biases(self) -> int:
+        """Number of biases, one an output of a block."""
+        return sum(self.n_outputs)
+
+    @property
+    def second(self) -> Array:
+        """Second moments E[b²] and E[e²], shape (n_biases + n_kernels,)."""
+        return self.mean**2 + self.covariance.diagonal()
+
+    def moments(self, block: int) -> WeightMoments:
+        """
+        Moments as one block sees them.
+
+        Parameters
+        ----------
+        block : int
+            Which block.
+
+        Returns
+        -------
+        WeightMoments
+            Moments of the block's biases and of the kernel weights.
+        """
+        first = sum(self.n_outputs[:block])
+        biases, kernels = slice(first, first + self.n_outputs[block]), slice(self.n_biases, None)
+        return WeightMoments(
+            mean=self.mean[kernels],
+            covariance=self.covariance[kernels, kernels],
+            bias=self.mean[biases],
+            bias_variance=self.covariance.diagonal()[biases],
+            cross=self.covariance[kernels, biases],
+        )
+
+    def bound_terms(self, priors: Priors) -> dict[str, float]:
+        """
+        Return this factor's terms of the lower bound (derivation, section 4).
+
+        Parameters
+        ----------
+        priors : Priors
+            Priors of the precisions.
+
+        Returns
+        -------
+        dict of str to float
+            The terms in nats.
+        """
+        precision = np.concatenate([self.bias_precision.mean, self.kernel_precision.mean])
+        log_precision = np.concatenate([self.bias_precision.log_mean, self.kernel_precision.log_mean])
+        prior = 0.5 * float(np.sum(log_precision - precision * self.second))
+        return {
+            "bias_precision": -self.bias_precision.divergence(priors.bias),
+            "kernel_precision": -self.kernel_precision.divergence(priors.kernel),
+            "kernel_weights": prior + 0.5 * self.logdet + 0.5 * len(self.mean),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """
+    The paper's posterior: one Gaussian over biases and kernel weights, which may be negative.
+
+    Examples
+    --------
+    >>> list(Free().steps)
+    ['bias_precision', 'kernel_precision', 'kernel_weights']
+    """
+
+    @property
+    def steps(self) -> Mapping[str, WeightStep[FreeWeights]]:
+        """The three updates, in order."""
+        return {
+            "bias_precision": update_bias_precision,
+            "kernel_precision": update_kernel_precision,
+            "kernel_weights": update_kernel_weights,
+        }
+
+    def start(
+        self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None
+    ) -> FreeWeights:
+        """
+        Return weights to begin with.
+
+        Parameters
+        ----------
+        n_kernels : int
+            Number of kernels.
+        n_outputs : sequence of int
+            Number of outputs of each block.
+        priors : Priors
+            Priors of the precisions.
+        rng : Generator or None
+            Draws kernel weights from a standard normal distribution; equal weights without one.
+
+        Returns
+        -------
+        FreeWeights
+            Unit covariances, zero biases, precisions at their priors.
+        """
+        n_biases = sum(n_outputs)
+        e = np.ones(n_kernels) if rng is None else rng.standard_normal(n_kernels)
+        return unit_weights(np.concatenate([np.zeros(n_biases), e]), n_outputs, priors)
+
+
+def unit_weights(mean: Array, n_outputs: Sequence[int], priors: Priors) -> FreeWeights:
+    """
+    Return weights with given means, identity covariance, and precisions at their priors.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_biases + n_kernels,)
+        Means of biases and kernel weights.
+    n_outputs : sequence of int
+        Number of outputs of each block.
+    priors : Priors
+        Priors of the precisions.
+
+    Returns
+    -------
+    FreeWeights
+        The weights.
+    """
+    n_biases = sum(n_outputs)
+    return FreeWeights(
+        mean=mean,
+        covariance=np.eye(len(mean)),
+        logdet=0.0,
+        bias_precision=priors.bias.posterior(0, np.zeros(n_biases)),
+        kernel_precision=priors.kernel.posterior(0, np.zeros(len(mean) - n_biases)),
+        n_outputs=tuple(n_outputs),
+    )
+
+
+def update_bias_precision(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
+    r"""
+    Update :math:`q(\gamma)` (paper, section 4.1).
+
+    Parameters
+    ----------
+    weights : FreeWeights
+        Current weights.
+    evidence : sequence of Evidence
+        Not needed here.
+    priors : Priors
+        Priors of the precisions.
+
+    Returns
+    -------
+    FreeWeights
+        The weights with new bias precisions.
+    """
+    return replace(weights, bias_precision=priors.bias.posterior(1, weights.second[: weights.n_biases]))
+
+
+def update_kernel_precision(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
+    r"""
+    Update :math:`q(\omega)` (paper, section 4.1).
+
+    Parameters
+    ----------
+    weights : FreeWeights
+        Current weights.
+    evidence : sequence of Evidence
+        Not needed here.
+    priors : Priors
+        Priors of the precisions.
+
+    Returns
+    -------
+    FreeWeights
+        The weights with new kernel precisions.
+    """
+    return replace(weights, kernel_precision=priors.kernel.posterior(1, weights.second[weights.n_biases :]))
+
+
+def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
+    r"""
+    Update q(b, e), Eq. (4), with the sums over all blocks.
+
+    Parameters
+    ----------
+    weights : FreeWeights
+        Current weights.
+    evidence : sequence of Evidence
+        What each block says.
+    priors : Priors
+        Not needed here.
+
+    Returns
+    -------
+    FreeWeights
+        The weights with a new Gaussian.
+    """
+    size, n_biases = len(weights.mean), weights.n_biases
+    precision, pull = np.zeros((size, size)), np.zeros(size)
+    kernels, first = slice(n_biases, None), 0
+    for block, n_outputs in zip(evidence, weights.n_outputs, strict=True):
+        biases = slice(first, first + n_outputs)
+        precision[biases, biases] = np.diag(block.bias_precision)
+        precision[biases, kernels] = block.bias_kernel_precision
+        precision[kernels, biases] = block.bias_kernel_precision.T
+        precision[kernels, kernels] += block.kernel_precision
+        pull[biases] = block.bias_pull
+        pull[kernels] += block.kernel_pull
+        first += n_outputs
+    precision[np.diag_indices(size)] += np.concatenate([weights.bias_precision.mean, weights.kernel_precision.mean])
+    covariance, logdet = inverse_and_logdet(precision)
+    return replace(weights, mean=covariance @ pull, covariance=covariance, logdet=logdet)

@@ -1,0 +1,151 @@
+r"""
+Functions of the normal tail that stay accurate where the tail itself underflows.
+
+Everything here is a function of the *depth-signed* argument t of :math:`\Phi(t)`; a truncation that cuts away
+almost all of a normal distribution has a very negative t.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+from bemkl.arrays import Array
+
+__all__ = ["inverse_mills", "log_ndtr", "truncated_entropy", "truncated_excess", "truncated_variance"]
+
+_CONTINUED_FRACTION_FROM = 4.0
+_CONTINUED_FRACTION_TERMS = 80
+
+
+def inverse_mills(t: Array) -> Array:
+    r"""
+    Slope of the log normal distribution function, the inverse Mills ratio.
+
+    .. math:: h(t) = \frac{d}{dt} \log \Phi(t) = \frac{\phi(t)}{\Phi(t)}
+
+    The scaled complementary error function keeps full relative accuracy at any depth, where the quotient
+    itself is 0/0 from t = -39 on.
+
+    Parameters
+    ----------
+    t : ndarray
+        Arguments of any shape.
+
+    Returns
+    -------
+    ndarray
+        The ratio; close to -t for very negative t, and 0 for large t.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> inverse_mills(np.array([-1000.0, 0.0, 50.0])).round(6)
+    array([1.000001e+03, 7.978850e-01, 0.000000e+00])
+    """
+    ratio: Array = np.sqrt(2.0 / np.pi) / erfcx(-t / np.sqrt(2.0))
+    return ratio
+
+
+def _tail_fraction(t: Array) -> tuple[Array, Array]:
+    r"""
+    Return r and s of Laplace's continued fraction, for arguments below the switch point.
+
+    .. math:: h(-x) = x + r, \qquad r = \frac{1}{x + s}, \qquad s = \frac{2}{x + \frac{3}{x + \dots}}
+    """
+    x = np.maximum(-t, _CONTINUED_FRACTION_FROM)
+    s = np.zeros_like(x)
+    for term in range(_CONTINUED_FRACTION_TERMS, 1, -1):
+        s = term / (x + s)
+    return 1.0 / (x + s), s
+
+
+def truncated_excess(t: Array) -> Array:
+    r"""
+    Mean of a standard normal variable that is kept above -t, measured from that threshold.
+
+    .. math:: r(t) = h(t) + t
+
+    The sum cancels for very negative t, where the continued fraction gives r itself: the mean of a truncated variable
+    is never on the wrong side of its threshold, whatever the depth.
+
+    Parameters
+    ----------
+    t : ndarray
+        Arguments of any shape.
+
+    Returns
+    -------
+    ndarray
+        The excess, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truncated_excess(np.array([-1000.0, 0.0, 50.0])).round(6)
+    array([1.000000e-03, 7.978850e-01, 5.000000e+01])
+    """
+    r, _ = _tail_fraction(t)
+    excess: Array = np.where(-t > _CONTINUED_FRACTION_FROM, r, inverse_mills(t) + t)
+    return excess
+
+
+def truncated_variance(t: Array) -> Array:
+    r"""
+    Variance of a standard normal variable that is kept above -t.
+
+    .. math:: V(t) = 1 - h(t)\,(h(t) + t)
+
+    In the tail the difference cancels; with r and s of the continued fraction it is :math:`r (s - r)`.
+
+    Parameters
+    ----------
+    t : ndarray
+        Arguments of any shape.
+
+    Returns
+    -------
+    ndarray
+        The variance, in (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truncated_variance(np.array([-1000.0, 0.0, 50.0])).round(6)
+    array([1.0000e-06, 3.6338e-01, 1.0000e+00])
+    """
+    r, s = _tail_fraction(t)
+    ratio = inverse_mills(t)
+    variance: Array = np.where(-t > _CONTINUED_FRACTION_FROM, r * (s - r), 1.0 - ratio * (ratio + t))
+    return variance
+
+
+def truncated_entropy(t: Array) -> Array:
+    r"""
+    Entropy of a standard normal variable that is kept above -t.
+
+    .. math:: H(t) = \tfrac12 (\log 2\pi + 1 - t\,h(t)) + \log \Phi(t)
+
+    For negative t both ends grow like :math:`t^2/2` with opposite signs; there they are taken off before the sum.
+
+    Parameters
+    ----------
+    t : ndarray
+        Arguments of any shape.
+
+    Returns
+    -------
+    ndarray
+        The entropy in nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truncated_entropy(np.array([-1000.0, 0.0, 50.0])).round(6)
+    array([-5.907756,  0.725791,  1.418939])
+    """
+    constant = 0.5 * (np.log(2.0 * np.pi) + 1.0)
+    tail = constant - 0.5 * t * truncated_excess(t) + np.log(0.5 * erfcx(np.maximum(-t, 0.0) / np.sqrt(2.0)))
+    body = constant - 0.5 * t * inverse_mills(t) + log_ndtr(t)
+    entropy: Array = np.where(t < 0.0, tail, body)
+    return entropy

@@ -1,0 +1,100 @@
+"""Runs of the author's own program as problems and starting states of ours (tests/golden/README.md)."""
+
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import brentq
+
+from bemkl.distributions import Gamma, PointMass
+from bemkl.inference import Block, BlockState, Gaussian, Plain, Priors, Probit, Problem, State
+from bemkl.inference.likelihoods.gaussian import GaussianOutput
+from bemkl.inference.pair import unit_pair
+from bemkl.inference.weights import unit_weights
+from bemkl.kernels import DenseStack
+from bemkl.special import truncated_excess
+
+FOLDER = Path(__file__).parent / "golden"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.npz") if path.stem != "truncated_normal_moments")
+
+
+class Case:
+    """One file: inputs, expected arrays, and both in the shapes that our engine has."""
+
+    def __init__(self, name):
+        with np.load(FOLDER / f"{name}.npz") as file:
+            self.arrays = {key: file[key] for key in file.files}
+        self.kind = str(self.arrays["problem"])
+        self.n_tasks = int(self.arrays.get("n_tasks", 1))
+        self.classifies = self.kind in ("binary", "multilabel")
+        self.iterations = [int(t) for t in self.arrays["iterations"]]
+
+    def get(self, key, task=0):
+        """Return an array of one task; single-task files have no suffix."""
+        return self.arrays[f"{key}_task{task}" if self.kind == "multitask" else key]
+
+    def outputs_first(self, key, task=0, ndim=1):
+        """Return an array whose entries an output have `ndim` axes, with the axis of outputs in front."""
+        array = self.get(key, task)
+        return array.reshape((-1, *array.shape[array.ndim - ndim :])) if ndim else array.reshape(-1)
+
+    def gamma(self, symbol):
+        return Gamma(float(self.arrays[f"alpha_{symbol}"]), float(self.arrays[f"beta_{symbol}"]))
+
+    def targets(self, task):
+        """Return labels or responses, samples first."""
+        return self.outputs_first("y", task).T
+
+    def problem(self, pair=None):
+        if self.classifies:
+            intermediate = PointMass.from_std(float(self.arrays["sigma_g"]))
+        else:
+            intermediate = self.gamma("upsilon")
+        priors = Priors(self.gamma("lambda"), self.gamma("gamma"), self.gamma("omega"), intermediate)
+        blocks = []
+        for task in range(self.n_tasks):
+            if self.classifies:
+                likelihood = Probit(self.targets(task), margin=float(self.arrays["margin"]))
+            else:
+                likelihood = Gaussian(self.targets(task), noise=self.gamma("epsilon"))
+            blocks.append(Block(DenseStack(self.get("K_train", task)), likelihood))
+        return Problem(blocks, priors, pair=Plain() if pair is None else pair)
+
+    def start(self, problem):
+        """Return the author's starting point: stored means, identity covariances, unit kernel weights."""
+        blocks = []
+        for task, block in enumerate(problem.blocks):
+            n_outputs, (n_kernels, n_samples, n_basis) = block.likelihood.n_outputs, block.stack.shape
+            pair = unit_pair(
+                block.stack, self.outputs_first("init_a_mu", task), self.outputs_first("init_G_mu", task, ndim=2)
+            )
+            if self.classifies:
+                output = scores_with_mean(block.likelihood, self.outputs_first("init_f_mu"), self.targets(task).T)
+            else:
+                # Scale at its prior, shape already at its posterior value.
+                noise = Gamma(block.likelihood.noise.shape + n_samples / 2, np.full(n_outputs, block.likelihood.noise.scale))
+                output = GaussianOutput(self.targets(task).T, noise)
+            blocks.append(
+                BlockState(
+                    problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis))),
+                    problem.priors.intermediate.posterior(0, np.zeros(n_outputs)),
+                    pair,
+                    output,
+                )
+            )
+        n_outputs = problem.n_outputs
+        mean = np.concatenate([np.zeros(sum(n_outputs)), np.ones(problem.n_kernels)])
+        return State(tuple(blocks), unit_weights(mean, n_outputs, problem.priors))
+
+    def query(self, task):
+        """Return the test kernels, new samples in rows."""
+        return DenseStack(np.ascontiguousarray(self.get("K_test", task).transpose(0, 2, 1)))
+
+
+def scores_with_mean(likelihood, mean, sign):
+    """Return the truncated normal factor that has the given means."""
+
+    def depth(excess):
+        return brentq(lambda t: float(truncated_excess(np.array(t))) - excess, -2.0 / excess - 1.0, excess + 1.0, xtol=1e-13)
+
+    depths = np.vectorize(depth)(sign * mean - likelihood.margin)
+    return likelihood.factor(sign * (depths + likelihood.margin))
