@@ -9,7 +9,7 @@ from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, BlockState, Gaussian, Plain, Priors, Probit, Problem, State
 from bemkl.inference.likelihoods.gaussian import GaussianOutput
 from bemkl.inference.pair import unit_pair
-from bemkl.inference.weights import unit_weights
+from bemkl.inference.weights import independent_weights
 from bemkl.kernels import DenseStack
 from bemkl.special import truncated_excess
 
@@ -83,7 +83,7 @@ class Case:
             )
         n_outputs = problem.n_outputs
         mean = np.concatenate([np.zeros(sum(n_outputs)), np.ones(problem.n_kernels)])
-        return State(tuple(blocks), unit_weights(mean, n_outputs, problem.priors))
+        return State(tuple(blocks), independent_weights(mean, np.ones(len(mean)), n_outputs, problem.priors))
 
     def query(self, task):
         """Return the test kernels, new samples in rows."""

@@ -136,26 +136,33 @@ class Free:
         priors : Priors
             Priors of the precisions.
         rng : Generator or None
-            Draws kernel weights from a standard normal distribution; equal weights without one.
+            Draws the kernel weights from a normal distribution; equal weights without one.
 
         Returns
         -------
         FreeWeights
-            Unit covariances, zero biases, precisions at their priors.
+            Independent weights whose squares sum to about 1, zero biases, precisions at their priors.
         """
         n_biases = sum(n_outputs)
         e = np.ones(n_kernels) if rng is None else rng.standard_normal(n_kernels)
-        return unit_weights(np.concatenate([np.zeros(n_biases), e]), n_outputs, priors)
+        return independent_weights(
+            mean=np.concatenate([np.zeros(n_biases), e / np.sqrt(n_kernels)]),
+            variance=np.concatenate([np.ones(n_biases), np.full(n_kernels, 1.0 / n_kernels)]),
+            n_outputs=n_outputs,
+            priors=priors,
+        )
 
 
-def unit_weights(mean: Array, n_outputs: Sequence[int], priors: Priors) -> FreeWeights:
+def independent_weights(mean: Array, variance: Array, n_outputs: Sequence[int], priors: Priors) -> FreeWeights:
     """
-    Return weights with given means, identity covariance, and precisions at their priors.
+    Return independent weights with given moments, and precisions at their priors.
 
     Parameters
     ----------
     mean : ndarray of shape (n_biases + n_kernels,)
         Means of biases and kernel weights.
+    variance : ndarray of shape (n_biases + n_kernels,)
+        Their variances.
     n_outputs : sequence of int
         Number of outputs of each block.
     priors : Priors
@@ -169,8 +176,8 @@ def unit_weights(mean: Array, n_outputs: Sequence[int], priors: Priors) -> FreeW
     n_biases = sum(n_outputs)
     return FreeWeights(
         mean=mean,
-        covariance=np.eye(len(mean)),
-        logdet=0.0,
+        covariance=np.diag(variance),
+        logdet=float(np.log(variance).sum()),
         bias_precision=priors.bias.posterior(0, np.zeros(n_biases)),
         kernel_precision=priors.kernel.posterior(0, np.zeros(len(mean) - n_biases)),
         n_outputs=tuple(n_outputs),
