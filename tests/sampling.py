@@ -1,0 +1,103 @@
+"""Draws from the posterior q, to check closed forms by Monte Carlo."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.stats import gamma as gamma_distribution
+from scipy.stats import multivariate_normal, norm, truncnorm
+
+from bemkl.distributions import Gamma
+from bemkl.inference import Probit
+
+
+def draw_precision(factor, shape, size, rng):
+    """Return draws (size, *shape) and their log density summed over entries, for a gamma factor or a known value."""
+    if not isinstance(factor, Gamma):
+        return np.full((size, *shape), float(factor.mean)), np.zeros(size)
+    alpha, beta = np.broadcast_to(factor.shape, shape), np.broadcast_to(factor.scale, shape)
+    draws = rng.gamma(alpha, beta, size=(size, *shape))
+    return draws, sum_entries(gamma_distribution.logpdf(draws, alpha, scale=beta))
+
+
+def precision_log_density(prior, draws):
+    """Return the prior's log density of draws, summed over entries; a known value has none."""
+    if not isinstance(prior, Gamma):
+        return np.zeros(len(draws))
+    return sum_entries(gamma_distribution.logpdf(draws, prior.shape, scale=prior.scale))
+
+
+def sum_entries(values):
+    return values.reshape(len(values), -1).sum(axis=1)
+
+
+def log_ratio(problem, state, size, rng):
+    """Return draws of log p(y, everything) - log q(everything), whose mean under q is the lower bound."""
+    weights, priors = state.weights, problem.priors
+    B = weights.n_biases
+    gam, log_q = draw_precision(weights.bias_precision, (B,), size, rng)
+    ome, log_q_ome = draw_precision(weights.kernel_precision, (problem.n_kernels,), size, rng)
+    q = multivariate_normal(weights.mean, weights.covariance)
+    be = q.rvs(size, random_state=rng).reshape(size, -1)
+    ratio = precision_log_density(priors.bias, gam) + precision_log_density(priors.kernel, ome) - log_q - log_q_ome
+    ratio += sum_entries(norm.logpdf(be, scale=np.concatenate([gam, ome], axis=1) ** -0.5)) - q.logpdf(be)
+    first = 0
+    for block, here in zip(problem.blocks, state.blocks, strict=True):
+        for o in range(here.n_outputs):
+            ratio += output_log_ratio(problem, block, here, o, be[:, first + o], be[:, B:], size, rng)
+        first += here.n_outputs
+    return ratio
+
+
+def output_log_ratio(problem, block, here, o, b, e, size, rng):
+    """Return the part of the ratio that belongs to one output of a block."""
+    P, N, D = block.stack.shape
+    K, pair = block.stack.values, here.pair
+    lam, log_q = draw_precision(one_output(here.sample_precision, o), (D,), size, rng)
+    ratio = precision_log_density(problem.priors.sample, lam) - log_q
+    ups, log_q = draw_precision(one_output(here.intermediate_precision, o), (), size, rng)
+    ratio += precision_log_density(problem.priors.intermediate, ups) - log_q
+    q = multivariate_normal(pair.sample_mean[o], pair.sample_covariance(block.stack.gram(), o))
+    a = q.rvs(size, random_state=rng).reshape(size, -1)
+    ratio += sum_entries(norm.logpdf(a, scale=lam**-0.5)) - q.logpdf(a)
+    root = np.linalg.cholesky(pair.intermediate.covariance[o])
+    noise = rng.standard_normal((size, P, N))
+    G = pair.intermediate_mean[o] + root @ noise
+    log_q = sum_entries(norm.logpdf(noise)) - N * np.log(np.diag(root)).sum()
+    location = np.einsum("mid,sd->smi", K, a)
+    ratio += sum_entries(norm.logpdf(G, location, scale=ups[:, None, None] ** -0.5)) - log_q
+    eta = np.einsum("sm,smi->si", e, G) + b[:, None]
+    if isinstance(block.likelihood, Probit):
+        scores = here.output.scores
+        side, depth = scores.sign[o], scores.sign[o] * scores.location[o] - scores.margin
+        q = truncnorm(-depth, np.inf)
+        excess = q.rvs((size, N), random_state=rng)
+        f = scores.location[o] + side * excess
+        return ratio + sum_entries(norm.logpdf(f, eta)) - sum_entries(q.logpdf(excess))
+    eps, log_q = draw_precision(one_output(here.output.noise_precision, o), (), size, rng)
+    ratio += precision_log_density(block.likelihood.noise, eps) - log_q
+    return ratio + sum_entries(norm.logpdf(here.output.target[o], eta, scale=eps[:, None] ** -0.5))
+
+
+def one_output(factor, o):
+    """Return the entries of a factor that belong to one output."""
+    if not isinstance(factor, Gamma):
+        return factor
+    return Gamma(factor.shape, factor.scale[o])
+
+
+def draw_new(problem, state, query, block, o, size, rng):
+    """Return draws of g (size, P, n) and of f or y (size, n) at new samples."""
+    here, weights = state.blocks[block], state.weights
+    gram = problem.blocks[block].stack.gram()
+    a = rng.multivariate_normal(here.pair.sample_mean[o], here.pair.sample_covariance(gram, o), size)
+    ups, _ = draw_precision(one_output(here.intermediate_precision, o), (), size, rng)
+    g = np.einsum("mid,sd->smi", query, a)
+    g += rng.standard_normal(g.shape) * ups[:, None, None] ** -0.5
+    be = rng.multivariate_normal(weights.mean, weights.covariance, size)
+    j = sum(problem.n_outputs[:block]) + o
+    eta = np.einsum("sm,smi->si", be[:, weights.n_biases :], g) + be[:, [j]]
+    noise = rng.standard_normal(eta.shape)
+    if not isinstance(problem.blocks[block].likelihood, Probit):
+        eps, _ = draw_precision(one_output(here.output.noise_precision, o), (), size, rng)
+        noise *= eps[:, None] ** -0.5
+    return SimpleNamespace(g=g, f=eta + noise)

@@ -1,0 +1,100 @@
+"""Joint means: the same fixed point as the paper's updates, reached in fewer sweeps, never down."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from golden_cases import Case
+from numpy.testing import assert_allclose
+from problems import VARIANTS, total, twin
+
+from bemkl.inference import JointMeans, Plain, initialise, lower_bound_terms, run, sweep
+
+FILES = [
+    "binary_nonsparse_n30_p4_sg1_margin0",
+    "binary_oddhyper_n35_p7",
+    "multilabel_nonsparse_n30_p5_l3",
+    "regression_nonsparse_n30_p4",
+    "multioutput_nonsparse_n30_p5_l2",
+    "multitask_nonsparse_t3_p5",
+]
+
+
+def expectations(state):
+    """Return the numbers that a fixed point has to share."""
+    yield state.weights.mean
+    yield state.weights.covariance
+    yield state.weights.kernel_precision.mean
+    for block in state.blocks:
+        yield block.pair.sample_mean
+        yield block.pair.sample.variance
+        yield block.pair.intermediate_mean
+        yield block.output.target
+        yield block.output.precision
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_same_fixed_point(name):
+    """Plain sweeps from the author's start and joint sweeps from the same start meet; bounds agree far more closely."""
+    case = Case(name)
+    plain, joint = case.problem(Plain()), case.problem(JointMeans())
+    state = case.start(plain)
+    far = run(plain, state, max_iter=30_000, tol=1e-15)
+    near = run(joint, state, max_iter=10_000, tol=1e-15)
+    assert far.converged
+    assert near.converged
+    assert near.n_iter < far.n_iter
+    for found, expected in zip(expectations(near.state), expectations(far.state), strict=True):
+        assert_allclose(found, expected, rtol=0.0, atol=1e-6 * max(1.0, np.abs(expected).max()))
+    assert_allclose(near.lower_bound, far.lower_bound, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_plain_stays_where_joint_converged(name):
+    """A fixed point of one map is a fixed point of the other."""
+    problem = twin(VARIANTS[name], pair=JointMeans()).problem
+    found = run(problem, max_iter=5000, tol=1e-14)
+    moved = sweep(replace(problem, pair=Plain()), found.state)
+    assert_allclose(moved.weights.mean, found.state.weights.mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 10])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_any_number_of_steps_raises_the_bound(name, n_steps):
+    problem = twin(VARIANTS[name], pair=JointMeans(n_steps)).problem
+    bounds = run(problem, max_iter=40, tol=None).lower_bounds
+    assert np.diff(bounds).min() >= -1e-10 * np.abs(bounds).max()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_one_update_beats_the_two_plain_ones(name):
+    """From the same state, solving the means together cannot end below updating them in turn."""
+    twins = twin(VARIANTS[name])
+    joint = replace(twins.problem, pair=JointMeans(n_steps=100))
+    plain_bound, joint_bound = (
+        total(lower_bound_terms(problem, sweep_pair(problem, twins.state))) for problem in (twins.problem, joint)
+    )
+    assert joint_bound >= plain_bound - 1e-9 * abs(plain_bound)
+
+
+def sweep_pair(problem, state):
+    blocks = []
+    for index, (block, here) in enumerate(zip(problem.blocks, state.blocks, strict=True)):
+        pair = here.pair
+        for step in problem.pair.steps.values():
+            pair = step(block.stack, pair, state.context(index))
+        blocks.append(replace(here, pair=pair))
+    return replace(state, blocks=tuple(blocks))
+
+
+def test_grouping_of_outputs_does_not_matter():
+    """With one kernel and fewer samples than basis points every output is a group of its own."""
+    rng = np.random.default_rng(0)
+    from bemkl.inference import Block, Probit, Problem
+    from bemkl.kernels import DenseStack
+
+    K, y = rng.normal(size=(1, 4, 6)), rng.choice([-1.0, 1.0], size=(4, 3))
+    together = Problem([Block(DenseStack(K), Probit(y))], pair=JointMeans(n_steps=50))
+    apart = replace(together, blocks=[Block(DenseStack(K), Probit(y[:, o])) for o in range(3)])
+    found, expected = (run(problem, initialise(problem), max_iter=5, tol=None) for problem in (together, apart))
+    assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-12)
