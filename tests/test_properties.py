@@ -10,7 +10,18 @@ from numpy.testing import assert_allclose
 from problems import random_kernels, total
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, Gaussian, JointMeans, Plain, Priors, Probit, Problem, initialise, lower_bound_terms, run
+from bemkl.inference import (
+    Block,
+    Gaussian,
+    JointMeans,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    initialise,
+    lower_bound_terms,
+    run,
+)
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
@@ -114,7 +125,9 @@ def test_scaling_all_kernels_scales_the_sample_weights(start, c, sigma, pair):
     likelihood = Probit(np.where(X[:, 0] > 0.0, 1.0, -1.0))
     prior = Priors(intermediate=PointMass.from_std(sigma))
     base = Problem([Block(DenseStack(K), likelihood)], prior, pair=pair)
-    other = Problem([Block(DenseStack(c * K), likelihood)], replace(prior, sample=scaled(prior.sample, c**2)), pair=pair)
+    other = Problem(
+        [Block(DenseStack(c * K), likelihood)], replace(prior, sample=scaled(prior.sample, c**2)), pair=pair
+    )
     found, expected = (run(problem, max_iter=10, tol=None) for problem in (other, base))
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-9)
     a, a_scaled = (result.state.blocks[0].pair.sample_mean for result in (expected, found))

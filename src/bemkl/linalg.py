@@ -13,8 +13,8 @@ def inverse_and_logdet(matrix: Array) -> tuple[Array, float]:
     """
     Invert a symmetric positive definite matrix through its Cholesky factor.
 
-    The matrix is first scaled to a unit diagonal, so that precisions that differ by many orders of magnitude all keep their
-    digits. Rounding alone can make such a matrix indefinite (duplicated kernels, a prior far weaker than the
+    The matrix is first scaled to a unit diagonal, so that precisions that differ by many orders of magnitude all keep
+    their digits. Rounding alone can make such a matrix indefinite (duplicated kernels, a prior far weaker than the
     data); then 1e-14, 1e-12, 1e-10 or 1e-8 is added to the unit diagonal, the first that suffices.
 
     All of it is NumPy's: SciPy's LAPACK would be leaner, but it brings a second pool of BLAS threads, and the two
@@ -64,11 +64,11 @@ def _cholesky(matrix: Array) -> Array:
     """Factor a matrix of unit diagonal, with the smallest jitter that makes it possible."""
     for jitter in _JITTERS:
         try:
-            return np.linalg.cholesky(matrix + jitter * np.eye(len(matrix)) if jitter else matrix)
+            return np.asarray(np.linalg.cholesky(matrix + jitter * np.eye(len(matrix))), dtype=np.float64)
         except np.linalg.LinAlgError:
             continue
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     raise np.linalg.LinAlgError(
-        f"a {len(matrix)} x {len(matrix)} precision matrix is not positive definite: scaled to unit diagonal, its smallest "
-        f"eigenvalue is {smallest:.3g}. Check the kernels for extreme scales, or scale them to unit diagonal."
+        f"a {len(matrix)} x {len(matrix)} precision matrix is not positive definite: scaled to unit diagonal, its "
+        f"smallest eigenvalue is {smallest:.3g}. Check the kernels for extreme scales, or scale them to unit diagonal."
     )

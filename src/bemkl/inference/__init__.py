@@ -1,8 +1,8 @@
 """
 The inference engine: coordinate ascent over blocks that share kernel weights.
 
-A `Problem` is a list of `Block` objects (kernels and a likelihood), priors and strategies. `run` fits it, `predict` applies it,
-`lower_bound_terms` takes the bound apart.
+A `Problem` is a list of `Block` objects (kernels and a likelihood), priors and strategies. `run` fits it, `predict`
+applies it, `lower_bound_terms` takes the bound apart.
 """
 
 from bemkl.inference.bound import lower_bound_terms

@@ -38,7 +38,7 @@ def lower_bound_terms(problem: Problem, state: State) -> dict[str, float]:
 def _block_terms(problem: Problem, block: BlockState) -> dict[str, float]:
     """Evaluate the terms of λ, a, υ and G, with their entropies (derivation, section 4)."""
     lam, upsilon, pair = block.sample_precision, block.intermediate_precision, block.pair
-    n_outputs, n_kernels, n_samples = pair.intermediate_mean.shape
+    _, n_kernels, n_samples = pair.intermediate_mean.shape
     log_a = 0.5 * (lam.log_mean - _LOG_2PI - lam.mean * pair.sample_second)
     log_G = 0.5 * (n_kernels * n_samples * (upsilon.log_mean - _LOG_2PI) - upsilon.mean * pair.residual)
     return {

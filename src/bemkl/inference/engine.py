@@ -56,8 +56,8 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
     """
     Return a first posterior.
 
-    Precisions start at their priors, kernel weights equal, targets where a predictor of zero puts them; the pair (a, G) is
-    then set by its own updates.
+    Precisions start at their priors, kernel weights equal, targets where a predictor of zero puts them; the pair (a, G)
+    is then set by its own updates.
 
     Parameters
     ----------
@@ -124,7 +124,8 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 200, to
     max_iter : int
         Most iterations to do.
     tol : float or None
-        Stop when the bound changes by less than this, relative to its size. None asks for exactly `max_iter` iterations.
+        Stop when the bound changes by less than this, relative to its size. None asks for exactly `max_iter`
+        iterations.
 
     Returns
     -------

@@ -16,8 +16,9 @@ class SampleWeights:
     r"""
     Gaussian factor of the sample weights a, one an output.
 
-    Covariances have the form :math:`(\operatorname{diag}(\boldsymbol r) + s\,\mathbf{C})^{-1}` with C the stack's gram matrix. Only
-    r and s are kept with what the fit needs of the matrix: for L outputs, L dense covariances may not fit in memory.
+    Covariances have the form :math:`(\operatorname{diag}(\boldsymbol r) + s\,\mathbf{C})^{-1}` with C the stack's gram
+    matrix. Only r and s are kept, with what the fit needs of the matrix: the dense covariances of many outputs may
+    not fit in memory.
 
     Parameters
     ----------
@@ -216,7 +217,8 @@ def sample_covariance(gram: Array, diagonal: Array, scale: float) -> tuple[Array
     r"""
     Covariance of the sample weights of one output, Eq. (3).
 
-    .. math:: \Sigma(\boldsymbol a) = (\operatorname{diag}(\tilde{\boldsymbol\lambda}) + \tilde\upsilon\,\mathbf{C})^{-1}
+    .. math:: \Sigma(\boldsymbol a)
+              = (\operatorname{diag}(\tilde{\boldsymbol\lambda}) + \tilde\upsilon\,\mathbf{C})^{-1}
 
     Parameters
     ----------
@@ -243,7 +245,8 @@ def intermediate_covariance(context: PairContext) -> tuple[Array, Array]:
     r"""
     Covariances of the intermediate outputs, after Eq. (3).
 
-    .. math:: \Sigma(\boldsymbol g) = (\tilde\upsilon\,\mathbf{I} + \tilde\tau\,\widetilde{\boldsymbol e \boldsymbol e^\top})^{-1}
+    .. math:: \Sigma(\boldsymbol g)
+              = (\tilde\upsilon\,\mathbf{I} + \tilde\tau\,\widetilde{\boldsymbol e \boldsymbol e^\top})^{-1}
 
     Outputs that share both precisions, as in classification, share one matrix.
 
@@ -276,7 +279,8 @@ def intermediate_factor(projection: Array, context: PairContext) -> Intermediate
     .. math:: \mu(\boldsymbol g_i) = \Sigma(\boldsymbol g) \left(\tilde\upsilon\,\mathbf{K}^i \tilde{\boldsymbol a}
               + \tilde\tau\,(\tilde{\boldsymbol e} \tilde f_i - \widetilde{\boldsymbol e b})\right)
 
-    The paper prints the product of the means of e and b; the optimum has the mean of the product (derivation, erratum 1).
+    The paper prints the product of the means of e and b; the optimum has the mean of the product (derivation,
+    erratum 1).
 
     Parameters
     ----------

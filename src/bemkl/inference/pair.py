@@ -87,7 +87,8 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
     r"""
     Update q(a), Eq. (3).
 
-    .. math:: \mu(\boldsymbol a) = \tilde\upsilon\,\Sigma(\boldsymbol a) \sum_m \mathbf{K}_m^\top \tilde{\boldsymbol g}^m
+    .. math:: \mu(\boldsymbol a)
+              = \tilde\upsilon\,\Sigma(\boldsymbol a) \sum_m \mathbf{K}_m^\top \tilde{\boldsymbol g}^m
 
     Parameters
     ----------
@@ -148,8 +149,8 @@ class JointMeans:
                 (\tilde{\boldsymbol e} \tilde f_i - \widetilde{\boldsymbol e b}), \qquad
               \mathbf{M} = \tilde\upsilon\tilde\tau\,\Sigma(\boldsymbol g)\,\widetilde{\boldsymbol e\boldsymbol e^\top}
 
-    and a few conjugate gradient steps from the current mean, with :math:`\Sigma(\boldsymbol a)` as preconditioner, raise the bound
-    by more than many plain iterations. Each step raises it, so any number of them is safe.
+    and a few conjugate gradient steps from the current mean, with :math:`\Sigma(\boldsymbol a)` as preconditioner,
+    raise the bound by more than many plain iterations. Each step raises it, so any number of them is safe.
 
     Parameters
     ----------

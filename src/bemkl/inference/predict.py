@@ -43,11 +43,13 @@ def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, pre
     r"""
     Predict new samples of one block.
 
-    Under q, all intermediate outputs of a sample share one vector a, so with :math:`\boldsymbol u = \mathbf{K}_\star \tilde{\boldsymbol a}`
+    Under q, all intermediate outputs of a sample share one vector a, so with
+    :math:`\boldsymbol u = \mathbf{K}_\star \tilde{\boldsymbol a}`
 
     .. math:: \operatorname{Var} \eta_\star = [1\;\boldsymbol u]\,\Sigma_{be}\,[1\;\boldsymbol u]^\top
               + E[1/\upsilon] \operatorname{tr} \widetilde{\boldsymbol e\boldsymbol e^\top}
-              + \operatorname{tr}(\widetilde{\boldsymbol e\boldsymbol e^\top}\,\mathbf{K}_\star \Sigma_a \mathbf{K}_\star^\top)
+              + \operatorname{tr}(\widetilde{\boldsymbol e\boldsymbol e^\top}\,
+                \mathbf{K}_\star \Sigma_a \mathbf{K}_\star^\top)
 
     The rule that the paper prints keeps the first term only (derivation, erratum 3).
 
@@ -120,9 +122,9 @@ def _check(problem: Problem, state: State, stack: Stack, block: int, predictive:
         raise ValueError(f'predictive: expected "exact" or "paper", got {predictive!r}.')
     if not 0 <= block < len(problem.blocks):
         raise ValueError(f"block: expected 0 to {len(problem.blocks) - 1}, got {block!r}.")
-    n_kernels, n_samples, n_basis = problem.blocks[block].stack.shape
+    n_kernels, _, n_basis = problem.blocks[block].stack.shape
     if (stack.shape[0], stack.shape[2]) != (n_kernels, n_basis):
         raise ValueError(
-            f"stack: expected shape ({n_kernels}, n_new, {n_basis}) for new samples against the basis points of training, "
+            f"stack: expected shape ({n_kernels}, n_new, {n_basis}) for new samples against the basis points, "
             f"got {stack.shape}. New samples are rows, basis points are columns."
         )

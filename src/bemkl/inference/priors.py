@@ -25,7 +25,8 @@ class Priors:
     bias : Gamma
         Prior of :math:`\gamma`, the precisions of the biases.
     kernel : Gamma
-        Prior of :math:`\omega`, the precisions of the kernel weights; `SPARSE` or `DENSE` are the paper's two scenarios.
+        Prior of :math:`\omega`, the precisions of the kernel weights; `SPARSE` and `DENSE` are the paper's two
+        scenarios.
     intermediate : PointMass or Gamma
         The precision :math:`\upsilon = 1/\sigma_g^2` of the intermediate outputs: a known value
         (``PointMass.from_std(sigma)``), or a gamma prior to learn it from.
@@ -53,5 +54,6 @@ class Priors:
             if not isinstance(value, allowed):
                 expected = " or a ".join(kind.__name__ for kind in allowed)
                 raise ValueError(
-                    f"{name}: expected a {expected}, got {value!r}. Write Gamma(shape, scale), for example Gamma(1.0, 1.0)."
+                    f"{name}: expected a {expected}, got {value!r}. "
+                    "Write Gamma(shape, scale), for example Gamma(1.0, 1.0)."
                 )

@@ -48,8 +48,8 @@ class Block:
     likelihood : Likelihood
         Labels or responses of the same samples, one or more outputs.
     landmarks : bool
-        Set it where the columns of the kernels are chosen basis points and happen to be as many as the samples. Otherwise
-        square kernels have to be symmetric, because their columns are the samples.
+        Set it where the columns of the kernels are chosen basis points and happen to be as many as the samples.
+        Otherwise square kernels have to be symmetric, because their columns are the samples.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Block:
         _, n_samples, n_basis = self.stack.shape
         if n_samples != self.likelihood.n_samples:
             raise ValueError(
-                f"likelihood: has {self.likelihood.n_samples} samples, but the stack has kernels of {n_samples} samples. "
+                f"likelihood: has {self.likelihood.n_samples} samples, but the stack has kernels of {n_samples}. "
                 "Pass the labels or responses of the rows of the kernels, in the same order."
             )
         if n_samples < 2:
@@ -79,9 +79,9 @@ class Block:
             asymmetry = self.stack.asymmetry()
             if asymmetry > _ASYMMETRY_TOLERANCE:
                 raise ValueError(
-                    f"stack: square training kernels have to be symmetric, got a relative asymmetry of {asymmetry:.2g}. "
-                    "Average each kernel with its transpose if that is noise, or pass landmarks=True if the columns "
-                    "are chosen basis points rather than the samples."
+                    f"stack: square training kernels have to be symmetric, got a relative asymmetry of "
+                    f"{asymmetry:.2g}. Average each kernel with its transpose if that is noise, or pass landmarks=True "
+                    "if the columns are chosen basis points rather than the samples."
                 )
 
 

@@ -17,7 +17,8 @@ def sweep_updates(problem: Problem) -> dict[str, Update]:
     """
     Return the updates of one sweep by name, in order.
 
-    The order is that of the author's program: precisions, sample weights, intermediate outputs, noise, kernel weights, targets.
+    The order is that of the author's program: precisions, sample weights, intermediate outputs, noise, kernel weights,
+    targets.
 
     Parameters
     ----------

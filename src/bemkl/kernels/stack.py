@@ -152,7 +152,8 @@ class DenseStack:
         Quadratic forms of the rows that a variance needs, in one pass and with bounded memory.
 
         With :math:`\mathbf{K}^i` the n_kernels × n_basis matrix of sample i: the diagonal of
-        :math:`\mathbf{K}^i \mathbf{S} \mathbf{K}^{i\top}`, and :math:`\operatorname{tr}(\mathbf{W} \mathbf{K}^i \mathbf{S} \mathbf{K}^{i\top})`.
+        :math:`\mathbf{K}^i \mathbf{S} \mathbf{K}^{i\top}`, and
+        :math:`\operatorname{tr}(\mathbf{W} \mathbf{K}^i \mathbf{S} \mathbf{K}^{i\top})`.
 
         Parameters
         ----------

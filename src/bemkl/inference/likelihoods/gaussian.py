@@ -40,7 +40,8 @@ class Gaussian:
     r"""
     Responses with Gaussian noise.
 
-    .. math:: y_i \mid \eta_i \sim \mathcal{N}(\eta_i, 1/\varepsilon), \qquad \varepsilon \sim \mathcal{G}(\alpha_\varepsilon, \beta_\varepsilon)
+    .. math:: y_i \mid \eta_i \sim \mathcal{N}(\eta_i, 1/\varepsilon), \qquad
+              \varepsilon \sim \mathcal{G}(\alpha_\varepsilon, \beta_\varepsilon)
 
     Several columns are several outputs with the same kernel weights, each with noise of its own.
 

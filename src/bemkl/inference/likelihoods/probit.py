@@ -150,7 +150,8 @@ class Probit:
         r"""
         Return the expected log density of the scores plus their entropy (derivation, section 4).
 
-        .. math:: \sum_i \log Z_i + \tfrac12 (\tilde f_i - m_i)^2 - \tfrac12 (\tilde f_i - \tilde\eta_i)^2 - \tfrac12 \operatorname{Var} \eta_i
+        .. math:: \sum_i \log Z_i + \tfrac12 (\tilde f_i - m_i)^2 - \tfrac12 (\tilde f_i - \tilde\eta_i)^2
+                  - \tfrac12 \operatorname{Var} \eta_i
 
         The variance of f cancels. The two squares differ only while the location m, where q(f) was built, is not the
         predictor's current mean; written as a product they do not cancel digits.
@@ -175,8 +176,9 @@ class Probit:
         r"""
         Turn moments of the predictor into a score and the probability of +1.
 
-        The exact rule is :math:`\Phi(\mu / s)` with s the standard deviation of the score. The paper's rule renormalises
-        :math:`\Phi((\pm\mu - \nu) / s^2)` over the two labels, **with the variance in the denominator** (derivation, erratum 3).
+        The exact rule is :math:`\Phi(\mu / s)` with s the standard deviation of the score. The paper's rule
+        renormalises :math:`\Phi((\pm\mu - \nu) / s^2)` over the two labels, **with the variance in the denominator**
+        (derivation, erratum 3).
 
         Parameters
         ----------

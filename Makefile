@@ -1,0 +1,46 @@
+# Two commands do everything on a machine with Python 3.11 or newer and pip: `make demo` and `make test`.
+# All paths are relative, so the checkout may live under a path with spaces.
+
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-slow lint format bench clean
+
+demo: $(VENV)/.installed
+	$(RUN) examples/breast_cancer.py
+
+test: lint
+	$(RUN) -m pytest -n auto
+
+test-slow: $(VENV)/.installed-test
+	$(RUN) -m pytest -n auto -m slow
+
+lint: $(VENV)/.installed-test
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(VENV)/.installed-test
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+# Each stamp is as new as the last install, so a second call installs nothing.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "bemkl needs Python 3.11 or newer; try: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) hatchling editables
+	$(PIP) --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(PIP) --no-build-isolation --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,89 @@
+"""Import arrows point one way, and files stay short."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "bemkl"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# What each room may import from the package. A module not listed here has no place yet.
+ARROWS = {
+    "arrays": set(),
+    "exceptions": set(),
+    "special": {"arrays"},
+    "linalg": {"arrays"},
+    "distributions": {"arrays", "special"},
+    "kernels": {"arrays", "kernels"},
+    "inference": {"arrays", "exceptions", "distributions", "linalg", "inference"},
+}
+# Within the inference: each file knows only the ones before it.
+INFERENCE_ORDER = [
+    "priors",
+    "moments",
+    "protocols",
+    "mean_field",
+    "pair",
+    "weights",
+    "likelihoods",
+    "problem",
+    "state",
+    "updates",
+    "bound",
+    "engine",
+    "predict",
+]
+# Where each outside library may be imported; the standard library and NumPy are free.
+OUTSIDE = {"scipy": {"special", "distributions", "kernels", "inference"}, "sklearn": {"exceptions"}}
+
+
+def imported_modules(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: write imports in full"
+            yield node.module
+
+
+def parts_of(path):
+    return path.relative_to(SOURCE).with_suffix("").parts
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(parts_of(path)))
+def test_arrows_point_one_way(path):
+    room = parts_of(path)[0]
+    for module in imported_modules(path):
+        library, *inside = module.split(".")
+        if library == "bemkl":
+            assert room == "__init__" or inside[0] in ARROWS[room], f"{room} must not import {module}"
+        elif library in OUTSIDE:
+            assert room in OUTSIDE[library], f"{room} must not import {library}"
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "inference").rglob("*.py")), ids=lambda path: path.stem)
+def test_inference_is_layered(path):
+    here = parts_of(path)[1]
+    if here == "__init__":
+        return
+    for module in imported_modules(path):
+        if module.startswith("bemkl.inference"):
+            other = module.split(".")[2]
+            assert other == here or INFERENCE_ORDER.index(other) < INFERENCE_ORDER.index(here), (
+                f"{here} imports {other}"
+            )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(parts_of(path)))
+def test_files_stay_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_the_package_needs_nothing_outside_itself():
+    """No file of the package names a folder of the repository or of a machine."""
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        assert "../" not in text
+        assert "/tests/" not in text

@@ -1,0 +1,130 @@
+"""The run: stopping, warnings, named terms, restarts, and the seams that plug-ins use."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from problems import VARIANTS, total, twin
+
+from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
+from bemkl.inference import Block, Free, JointMeans, Probit, Problem, initialise, lower_bound_terms, predict, run
+from bemkl.inference.updates import sweep_updates
+from bemkl.kernels import DenseStack
+
+
+@pytest.fixture
+def problem():
+    return twin(VARIANTS["mixed tasks"], pair=JointMeans()).problem
+
+
+def test_stops_when_the_bound_settles(problem):
+    result = run(problem, max_iter=5000, tol=1e-5)
+    assert result.converged
+    assert result.n_iter < 5000
+    changes = np.abs(np.diff(result.lower_bounds)) / np.abs(result.lower_bounds[1:])
+    assert changes[-1] <= 1e-5
+    assert (changes[:-1] > 1e-5).all()
+
+
+def test_warns_when_iterations_run_out(problem):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        result = run(problem, max_iter=2, tol=1e-12)
+    assert not result.converged
+    assert result.n_iter == 2
+
+
+def test_without_a_tolerance_does_all_iterations_and_does_not_warn(problem):
+    assert run(problem, max_iter=7, tol=None).n_iter == 7
+
+
+def test_named_terms_sum_to_the_bound(problem):
+    result = run(problem, max_iter=3, tol=None)
+    assert set(result.bound_terms[-1]) == {
+        "sample_precision",
+        "intermediate_precision",
+        "sample_weights",
+        "intermediate",
+        "pair_entropy",
+        "bias_precision",
+        "kernel_precision",
+        "kernel_weights",
+        "output",
+        "noise_precision",
+    }
+    assert_allclose(total(result.bound_terms[-1]), result.lower_bound)
+    assert_allclose(result.lower_bound, total(lower_bound_terms(problem, result.state)))
+
+
+def test_the_sweep_is_data_a_reader_can_see(problem):
+    assert list(sweep_updates(problem)) == [
+        "sample_precision",
+        "intermediate_precision",
+        "sample_weights_and_intermediate",
+        "output_precision",
+        "bias_precision",
+        "kernel_precision",
+        "kernel_weights",
+        "output_target",
+    ]
+
+
+def test_random_starts_differ_and_repeat(problem):
+    one, again, other = (initialise(problem, np.random.default_rng(seed)).weights.mean for seed in (1, 1, 2))
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
+    bounds = run(problem, initialise(problem, np.random.default_rng(1)), max_iter=30, tol=None).lower_bounds
+    assert np.diff(bounds).min() >= 0.0
+
+
+@dataclass(frozen=True)
+class Wrong(Free):
+    """A weight strategy whose update is not an ascent step."""
+
+    @property
+    def steps(self):
+        def overshoot(weights, evidence, priors):
+            return replace(weights, mean=3.0 * weights.mean)
+
+        return {**Free().steps, "overshoot": overshoot}
+
+
+def test_alarm_when_the_bound_falls(problem):
+    with pytest.warns(BoundDecreasedWarning, match="not an ascent step"):
+        run(replace(problem, weights=Wrong()), max_iter=20, tol=None)
+
+
+class Flipped(Probit):
+    """A likelihood from outside the package: the engine needs nothing but the protocol."""
+
+    def __init__(self, y):
+        super().__init__(-np.asarray(y))
+
+
+def test_a_new_likelihood_needs_no_change_in_the_engine():
+    K = np.stack([np.eye(6), np.ones((6, 6))])
+    y = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
+    found, expected = (
+        run(Problem([Block(DenseStack(K), likelihood)]), max_iter=10, tol=None)
+        for likelihood in (Flipped(y), Probit(-y))
+    )
+    assert np.array_equal(found.lower_bounds, expected.lower_bounds)
+
+
+def test_rows_are_predicted_independently(problem):
+    """A row's prediction does not depend on the rows beside it, and row blocks do not show."""
+    state = run(problem, max_iter=5, tol=None).state
+    K = twin(VARIANTS["mixed tasks"]).queries[0]
+    whole = predict(problem, state, DenseStack(K))
+    for i in range(K.shape[1]):
+        one = predict(problem, state, DenseStack(K[:, [i]]))
+        assert_allclose(one.probability[0], whole.probability[i], rtol=1e-12)
+        assert_allclose(one.variance[0], whole.variance[i], rtol=1e-12)
+
+
+def test_row_blocks_do_not_show(problem, monkeypatch):
+    state = run(problem, max_iter=5, tol=None).state
+    K = twin(VARIANTS["mixed tasks"]).queries[0]
+    whole = predict(problem, state, DenseStack(K))
+    monkeypatch.setattr("bemkl.kernels.stack._BLOCK_BYTES", 1)
+    assert_allclose(predict(problem, state, DenseStack(K)).variance, whole.variance, rtol=1e-12)

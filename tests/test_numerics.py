@@ -1,0 +1,210 @@
+"""Numbers that hold in the tails and at the edges of what a user can pass."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from golden_cases import FOLDER
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from problems import random_kernels, total
+
+from bemkl.distributions import Gamma, PointMass, TruncatedNormal
+from bemkl.inference import (
+    DENSE,
+    SPARSE,
+    Block,
+    Gaussian,
+    JointMeans,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    initialise,
+    lower_bound_terms,
+    predict,
+    run,
+)
+from bemkl.inference.updates import sweep_updates
+from bemkl.kernels import DenseStack, gaussian
+from bemkl.linalg import inverse_and_logdet
+from bemkl.special import inverse_mills, log_ndtr, truncated_excess, truncated_variance
+
+
+class TestTruncatedNormal:
+    def test_table_of_sixty_digit_values(self):
+        """Full double precision to a depth of 300 standard deviations; the table is rounded to doubles itself."""
+        with np.load(FOLDER / "truncated_normal_moments.npz") as table:
+            factors = [
+                TruncatedNormal(loc, y, float(margin))
+                for loc, y, margin in zip(table["loc"], table["y"], table["margin"], strict=True)
+            ]
+            for key, name in (("mean", "mean"), ("var", "variance"), ("entropy", "entropy")):
+                found = np.array([getattr(factor, name) for factor in factors])
+                assert_allclose(found, table[key], rtol=1e-13, err_msg=key)
+            found = np.array([factor.log_mass for factor in factors])
+            assert_allclose(found, table["log_normalization"], rtol=1e-13, atol=1e-80)
+
+    @settings(deadline=None, derandomize=True)
+    @given(location=st.floats(-1e6, 1e6), sign=st.sampled_from([-1.0, 1.0]), margin=st.floats(0.0, 10.0))
+    def test_mean_is_on_the_right_side(self, location, sign, margin):
+        factor = TruncatedNormal(np.array([location]), np.array([sign]), margin)
+        assert sign * factor.mean[0] > margin
+        assert 0.0 < factor.variance[0] <= 1.0
+
+    def test_gradient_of_log_mass(self):
+        t = np.concatenate([np.linspace(-40.0, 8.0, 97), [-50.0, 30.0]])
+        step = 1e-5
+        slope = (log_ndtr(t + step) - log_ndtr(t - step)) / (2 * step)
+        assert_allclose(inverse_mills(t), slope, rtol=1e-7, atol=1e-12)
+
+    def test_branches_meet(self):
+        t = np.array([-4.0 - 1e-13, -4.0 + 1e-13])
+        for function in (truncated_excess, truncated_variance):
+            below, above = function(t)
+            assert_allclose(below, above, rtol=1e-11)
+
+
+class TestInverse:
+    def test_graded_diagonal(self):
+        """Precisions over 20 orders of magnitude keep their digits."""
+        rng = np.random.default_rng(0)
+        scale = np.logspace(-10, 10, 12)
+        correlation = np.eye(12) + 0.05 * (A := rng.normal(size=(12, 12))) @ A.T
+        matrix = correlation * np.sqrt(scale)[:, None] * np.sqrt(scale)
+        inverse, logdet = inverse_and_logdet(matrix)
+        expected = np.linalg.inv(correlation) / np.sqrt(scale)[:, None] / np.sqrt(scale)
+        assert_allclose(inverse, expected, rtol=1e-10)
+        assert_allclose(logdet, -np.linalg.slogdet(correlation)[1] - np.log(scale).sum(), atol=1e-10)
+
+    def test_singular_to_rounding(self):
+        column = np.linspace(1.0, 2.0, 30)[:, None]
+        inverse, logdet = inverse_and_logdet(column @ column.T)
+        assert np.isfinite(inverse).all()
+        assert np.isfinite(logdet)
+
+    @pytest.mark.parametrize(
+        ("matrix", "message"),
+        [
+            (np.array([[1.0, 2.0], [2.0, 1.0]]), "smallest eigenvalue is -1"),
+            (np.array([[1.0, np.nan], [np.nan, 1.0]]), "not finite"),
+            (np.diag([1.0, -1.0]), "no positive diagonal"),
+        ],
+    )
+    def test_refusals(self, matrix, message):
+        with pytest.raises(np.linalg.LinAlgError, match=message):
+            inverse_and_logdet(matrix)
+
+
+def awkward_kernels(n_samples=24):
+    """Nearly diagonal, smooth, nearly constant, duplicated, zero, constant and almost duplicated kernels."""
+    X = np.random.default_rng(0).normal(size=(n_samples, 3))
+    base = [gaussian(X, X, width) for width in (0.1, 1.0, 10.0, 1000.0)]
+    extra = [base[1], np.zeros_like(base[0]), np.ones_like(base[0]), base[2] + 1e-9]
+    return np.stack(base + extra), X
+
+
+def assert_every_update_rises(problem, sweeps):
+    state = initialise(problem)
+    terms = lower_bound_terms(problem, state)
+    for _ in range(sweeps):
+        for name, update in sweep_updates(problem).items():
+            state, before = update(problem, state), total(terms)
+            terms = lower_bound_terms(problem, state)
+            assert np.isfinite(total(terms)), name
+            assert total(terms) >= before - 1e-10 * sum(abs(value) for value in terms.values()), name
+    return state
+
+
+@pytest.mark.parametrize("pair", [Plain(), JointMeans()], ids=["plain", "joint"])
+@pytest.mark.parametrize("deviation", [1e-3, 1.0, 1e3, None])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_extreme_scales(scale, deviation, pair):
+    """σ_g from 1e-3 to 1e3, kernels 1e-3 to 1e3, margins 0 and 10, sparse and dense priors: finite, and never down."""
+    K, X = awkward_kernels()
+    labels = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    likelihoods = [Probit(labels, margin=0.0), Probit(labels, margin=10.0), Gaussian(100.0 * X[:, 0])]
+    intermediate = Gamma(1.0, 1.0) if deviation is None else PointMass.from_std(deviation)
+    for likelihood, kernel, sample in itertools.product(likelihoods, (DENSE, SPARSE), (DENSE, SPARSE)):
+        priors = Priors(sample=sample, kernel=kernel, intermediate=intermediate)
+        problem = Problem([Block(DenseStack(scale * K), likelihood)], priors, pair=pair)
+        state = assert_every_update_rises(problem, sweeps=5)
+        found = predict(problem, state, DenseStack(scale * K[:, :3]))
+        assert np.isfinite(found.mean).all()
+        assert (found.variance > 0.0).all()
+
+
+@pytest.mark.parametrize("score", [-50.0, 50.0])
+def test_a_mislabelled_outlier_stays_labelled(score):
+    """A sample 50 deviations on the wrong side keeps its label and its full pull (derivation, erratum 4)."""
+    K, X = awkward_kernels()
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    likelihood = Probit(y, margin=1.0)
+    problem = Problem([Block(DenseStack(K), likelihood)])
+    location = np.where(y * score > 0.0, -score, score)[None, :] * np.where(np.arange(len(y)) == 3, 1.0, 0.01)
+    output = likelihood.factor(location)
+    assert (y * output.target > 1.0).all()
+    assert np.isfinite(output.scores.log_mass).all()
+    state = initialise(problem)
+    state = replace(state, blocks=(replace(state.blocks[0], output=output),))
+    bounds = run(problem, state, max_iter=30, tol=None).lower_bounds
+    assert np.isfinite(bounds).all()
+    assert np.diff(bounds).min() >= -1e-10 * np.abs(bounds).max()
+
+
+@pytest.mark.parametrize("mean", [-50.0, 50.0])
+@pytest.mark.parametrize("rule", ["exact", "paper"])
+def test_probabilities_of_extreme_scores(mean, rule):
+    likelihood = Probit([1.0, -1.0], margin=10.0)
+    found = likelihood.predict(likelihood.start(), np.array([[mean]]), np.array([[0.0]]), rule).probability
+    assert_allclose(found, 1.0 if mean > 0.0 else 0.0, atol=1e-12)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("n_kernels", [1, 2, 2000])
+def test_any_number_of_kernels(n_kernels):
+    K, X, _ = random_kernels(np.random.default_rng(0), 12, n_kernels=n_kernels)
+    problem = Problem([Block(DenseStack(K), Probit(np.where(X > 0.0, 1.0, -1.0)))], Priors(kernel=SPARSE))
+    bounds = run(problem, max_iter=4, tol=None).lower_bounds
+    assert np.isfinite(bounds).all()
+    assert np.diff(bounds).min() > 0.0
+
+
+def test_a_zero_kernel_gets_no_weight():
+    K, X = awkward_kernels()
+    problem = Problem([Block(DenseStack(K), Gaussian(X[:, 0]))], Priors(kernel=SPARSE))
+    weights = run(problem, max_iter=200, tol=None).state.weights
+    assert abs(weights.mean[1 + 5]) < 1e-6
+
+
+def test_duplicated_kernels_share_their_weight():
+    K, X = awkward_kernels()
+    problem = Problem([Block(DenseStack(K[[0, 1, 1, 2]]), Gaussian(X[:, 0]))])
+    e = run(problem, max_iter=50, tol=None).state.weights.mean[1:]
+    assert_allclose(e[1], e[2], rtol=1e-8)
+
+
+def test_single_precision_kernels_are_double_precision_arithmetic():
+    """A float32 stack keeps its dtype, and gives to the last digits what its values give in float64."""
+    K, X = awkward_kernels()
+    single = K.astype(np.float32)
+    results = []
+    for kernels in (single, single.astype(np.float64)):
+        stack = DenseStack(kernels)
+        assert stack.values.dtype == kernels.dtype
+        problem = Problem([Block(stack, Probit(np.where(X[:, 0] > 0.0, 1.0, -1.0)))])
+        result = run(problem, max_iter=20, tol=None)
+        results.append((result, predict(problem, result.state, DenseStack(kernels[:, :4]))))
+    (left, left_prediction), (right, right_prediction) = results
+    assert_allclose(left.lower_bounds, right.lower_bounds, rtol=1e-11)
+    assert_allclose(left_prediction.probability, right_prediction.probability, rtol=1e-8)
+
+
+def test_the_same_run_twice_is_bit_identical():
+    K, X = awkward_kernels()
+    problem = Problem([Block(DenseStack(K), Probit(np.where(X[:, 0] > 0.0, 1.0, -1.0)))])
+    first, second = (run(problem, max_iter=20, tol=None) for _ in range(2))
+    assert np.array_equal(first.lower_bounds, second.lower_bounds)
+    assert np.array_equal(first.state.weights.mean, second.state.weights.mean)
