@@ -7,10 +7,14 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow lint format bench clean
+.PHONY: demo test test-slow lint format figure clean
 
 demo: $(VENV)/.installed
 	$(RUN) examples/breast_cancer.py
+
+figure: $(VENV)/.installed
+	$(PIP) --no-build-isolation --editable '.[plot]'
+	$(RUN) examples/breast_cancer.py docs/images/breast_cancer.png
 
 test: lint
 	$(RUN) -m pytest -n auto

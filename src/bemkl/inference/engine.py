@@ -11,7 +11,7 @@ from bemkl.arrays import Array
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
-from bemkl.inference.state import BlockState, State, check_state
+from bemkl.inference.state import BlockState, State, check_state, pair_context
 from bemkl.inference.updates import sweep_updates
 
 _ROUNDING = 1e-10
@@ -57,7 +57,7 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
     Return a first posterior.
 
     Precisions start at their priors, kernel weights equal, targets where a predictor of zero puts them; the pair (a, G)
-    is then set by its own updates.
+    is then fitted to these.
 
     Parameters
     ----------
@@ -73,21 +73,15 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
     """
     weights = problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, rng)
     blocks = []
-    for block in problem.blocks:
+    for index, block in enumerate(problem.blocks):
         n_outputs, n_basis = block.likelihood.n_outputs, block.stack.shape[2]
-        blocks.append(
-            BlockState(
-                sample_precision=problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis))),
-                intermediate_precision=problem.priors.intermediate.posterior(0, np.zeros(n_outputs)),
-                pair=problem.pair.start(block.stack, n_outputs),
-                output=block.likelihood.start(),
-            )
-        )
-    state = State(tuple(blocks), weights)
-    updates = sweep_updates(problem)
-    for name in problem.pair.steps:
-        state = updates[name](problem, state)
-    return state
+        sample_precision = problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis)))
+        intermediate_precision = problem.priors.intermediate.posterior(0, np.zeros(n_outputs))
+        output = block.likelihood.start()
+        context = pair_context(sample_precision, intermediate_precision, output, weights.moments(index))
+        pair = problem.pair.start(block.stack, context)
+        blocks.append(BlockState(sample_precision, intermediate_precision, pair, output))
+    return State(tuple(blocks), weights)
 
 
 def sweep(problem: Problem, state: State) -> State:

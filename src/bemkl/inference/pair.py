@@ -21,6 +21,7 @@ from bemkl.inference.moments import PairContext
 from bemkl.inference.protocols import PairStep, Stack
 
 _RESIDUAL_FLOOR = 1e-28
+_STARTING_STEPS = 10
 
 
 def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> MeanFieldPair:
@@ -50,11 +51,6 @@ def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> Mea
     )
 
 
-def _zero_pair(stack: Stack, n_outputs: int) -> MeanFieldPair:
-    n_kernels, n_samples, n_basis = stack.shape
-    return unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
-
-
 @dataclass(frozen=True, slots=True)
 class Plain:
     """The paper's updates: q(a) with q(G) fixed, then q(G) with q(a) fixed."""
@@ -64,23 +60,25 @@ class Plain:
         """The two updates, in order."""
         return {"sample_weights": update_sample_weights, "intermediate": update_intermediate}
 
-    def start(self, stack: Stack, n_outputs: int) -> MeanFieldPair:
+    def start(self, stack: Stack, context: PairContext) -> MeanFieldPair:
         """
-        Return a pair with zero means.
+        Return the pair that joint means starts with.
+
+        From zero means the paper's updates can take dozens of sweeps to leave the start, or stay there for good.
 
         Parameters
         ----------
         stack : Stack
             Training kernels.
-        n_outputs : int
-            Number of outputs.
+        context : PairContext
+            First expectations of the neighbours.
 
         Returns
         -------
         MeanFieldPair
             The pair.
         """
-        return _zero_pair(stack, n_outputs)
+        return JointMeans().start(stack, context)
 
 
 def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -170,23 +168,26 @@ class JointMeans:
         """The one update."""
         return {"sample_weights_and_intermediate": self._update}
 
-    def start(self, stack: Stack, n_outputs: int) -> MeanFieldPair:
+    def start(self, stack: Stack, context: PairContext) -> MeanFieldPair:
         """
-        Return a pair with zero means.
+        Return the pair that fits the first expectations of its neighbours.
 
         Parameters
         ----------
         stack : Stack
             Training kernels.
-        n_outputs : int
-            Number of outputs.
+        context : PairContext
+            First expectations of the neighbours.
 
         Returns
         -------
         MeanFieldPair
             The pair.
         """
-        return _zero_pair(stack, n_outputs)
+        n_kernels, n_samples, n_basis = stack.shape
+        n_outputs = len(context.target)
+        zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
+        return JointMeans(_STARTING_STEPS)._update(stack, zero, context)
 
     def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
         """Solve the outputs in groups whose covariances together are no larger than the stack."""

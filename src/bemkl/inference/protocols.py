@@ -85,8 +85,8 @@ class PairStrategy(Protocol[PairT]):
     def steps(self) -> Mapping[str, PairStep[PairT]]:
         """Updates by name, in order."""
 
-    def start(self, stack: Stack, n_outputs: int) -> PairT:
-        """Return a pair to begin with; the steps are applied to it before the first sweep."""
+    def start(self, stack: Stack, context: PairContext) -> PairT:
+        """Return a pair to begin with, from the first expectations of its neighbours."""
 
 
 class Output(Protocol):

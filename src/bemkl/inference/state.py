@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bemkl.distributions import Precision
-from bemkl.inference.moments import PairContext, Predictor
+from bemkl.inference.moments import PairContext, Predictor, WeightMoments
 from bemkl.inference.problem import Problem
 from bemkl.inference.protocols import Evidence, Output, PairPosterior, WeightPosterior
 
@@ -71,12 +71,8 @@ class State:
             The expectations.
         """
         here = self.blocks[block]
-        return PairContext(
-            sample_precision=here.sample_precision.mean,
-            intermediate_precision=np.broadcast_to(here.intermediate_precision.mean, (here.n_outputs,)),
-            output_precision=here.output.precision,
-            target=here.output.target,
-            weights=self.weights.moments(block),
+        return pair_context(
+            here.sample_precision, here.intermediate_precision, here.output, self.weights.moments(block)
         )
 
     def predictor(self, block: int) -> Predictor:
@@ -118,6 +114,37 @@ class State:
             One a block.
         """
         return tuple(Evidence(block.pair, block.output) for block in self.blocks)
+
+
+def pair_context(
+    sample_precision: Precision, intermediate_precision: Precision, output: Output, weights: WeightMoments
+) -> PairContext:
+    """
+    Collect what a pair depends on from the factors around it.
+
+    Parameters
+    ----------
+    sample_precision : Precision
+        Factor of the sample weights' precisions.
+    intermediate_precision : Precision
+        Factor of the intermediate outputs' precision.
+    output : Output
+        Factor of the likelihood.
+    weights : WeightMoments
+        Moments of biases and kernel weights.
+
+    Returns
+    -------
+    PairContext
+        The expectations.
+    """
+    return PairContext(
+        sample_precision=sample_precision.mean,
+        intermediate_precision=np.broadcast_to(intermediate_precision.mean, output.precision.shape),
+        output_precision=output.precision,
+        target=output.target,
+        weights=weights,
+    )
 
 
 def check_state(problem: Problem, state: State) -> None:
