@@ -254,7 +254,7 @@ class TruncatedNormal:
     >>> import numpy as np
     >>> factor = TruncatedNormal(np.array([-50.0]), np.array([1.0]), margin=1.0)
     >>> factor.mean.round(6), factor.log_mass.round(3)
-    (array([1.019593]), array([-1305.352]))
+    (array([1.019593]), array([-1305.351]))
     """
 
     location: Array

@@ -83,7 +83,7 @@ def truncated_excess(t: Array) -> Array:
     --------
     >>> import numpy as np
     >>> truncated_excess(np.array([-1000.0, 0.0, 50.0])).round(6)
-    array([1.000000e-03, 7.978850e-01, 5.000000e+01])
+    array([1.00000e-03, 7.97885e-01, 5.00000e+01])
     """
     r, _ = _tail_fraction(t)
     excess: Array = np.where(-t > _CONTINUED_FRACTION_FROM, r, inverse_mills(t) + t)
@@ -142,7 +142,7 @@ def truncated_entropy(t: Array) -> Array:
     --------
     >>> import numpy as np
     >>> truncated_entropy(np.array([-1000.0, 0.0, 50.0])).round(6)
-    array([-5.907756,  0.725791,  1.418939])
+    array([-5.907757,  0.725791,  1.418939])
     """
     constant = 0.5 * (np.log(2.0 * np.pi) + 1.0)
     tail = constant - 0.5 * t * truncated_excess(t) + np.log(0.5 * erfcx(np.maximum(-t, 0.0) / np.sqrt(2.0)))

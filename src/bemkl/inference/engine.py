@@ -105,7 +105,7 @@ def sweep(problem: Problem, state: State) -> State:
     return state
 
 
-def run(problem: Problem, state: State | None = None, *, max_iter: int = 200, tol: float | None = 1e-6) -> FitResult:
+def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, tol: float | None = 1e-5) -> FitResult:
     """
     Sweep until the bound settles.
 

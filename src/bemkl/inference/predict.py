@@ -83,7 +83,7 @@ def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, pre
     >>> new = np.array([[0.5], [4.5]])
     >>> predict(problem, run(problem).state, stack_of(new, x)).mean.round(1)
     array([[ 0.5],
-           [-1. ]])
+           [-0.9]])
     """
     _check(problem, state, stack, block, predictive)
     here, weights = state.blocks[block], state.weights.moments(block)
