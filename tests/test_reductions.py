@@ -58,6 +58,20 @@ def test_two_blocks_on_the_same_data_are_one_block_with_two_outputs(data, pair, 
     assert_same(apart, together)
 
 
+def test_one_task_is_the_single_model(data, pair):
+    """A second task whose responses are pure noise leaves the first where it is alone."""
+    K, responses, _ = data
+    task = Block(DenseStack(K), Gaussian(responses[:, 0]))
+    silent = Block(DenseStack(K[:, :9, :9]), Gaussian(np.ones(9), noise=Gamma(1e10, 1e-30)))
+    priors = Priors(intermediate=Gamma(1.0, 1.0))
+    _, alone = fit([task], pair, priors)
+    _, beside = fit([task, silent], pair, priors)
+    assert_allclose(beside.state.weights.mean[2:], alone.state.weights.mean[1:], rtol=1e-9, atol=1e-12)
+    assert_allclose(beside.state.weights.mean[0], alone.state.weights.mean[0], rtol=1e-9, atol=1e-12)
+    moved, here = beside.state.blocks[0].pair, alone.state.blocks[0].pair
+    assert_allclose(moved.sample_mean, here.sample_mean, rtol=1e-8, atol=1e-10)
+
+
 def test_order_of_tasks_does_not_matter(data, pair):
     K, responses, labels = data
     a, b = Block(DenseStack(K), Probit(labels[:, 0])), Block(DenseStack(K[:, :9, :9]), Gaussian(responses[:9, 1]))
