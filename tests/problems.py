@@ -8,7 +8,7 @@ from reference import SlowBlock, SlowModel
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, BlockState, Gaussian, Plain, Priors, Probit, Problem, State
 from bemkl.inference.likelihoods.gaussian import GaussianOutput
-from bemkl.inference.pair import unit_pair
+from bemkl.inference.mean_field import unit_pair
 from bemkl.inference.weights import independent_weights
 from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
 

@@ -25,6 +25,7 @@ INFERENCE_ORDER = [
     "moments",
     "protocols",
     "mean_field",
+    "pair_factors",
     "pair",
     "weights",
     "likelihoods",

@@ -1,4 +1,4 @@
-r"""The mean-field factors q(a) q(G) of one block, and their covariances (paper, section 4.1)."""
+"""The mean-field posterior q(a) q(G) of one block, by its expectations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.moments import PairContext
+from bemkl.inference.protocols import Stack
 from bemkl.linalg import inverse_and_logdet
 
 
@@ -241,84 +241,28 @@ def sample_covariance(gram: Array, diagonal: Array, scale: float) -> tuple[Array
     return inverse_and_logdet(precision)
 
 
-def intermediate_covariance(context: PairContext) -> tuple[Array, Array]:
-    r"""
-    Covariances of the intermediate outputs, after Eq. (3).
-
-    .. math:: \Sigma(\boldsymbol g)
-              = (\tilde\upsilon\,\mathbf{I} + \tilde\tau\,\widetilde{\boldsymbol e \boldsymbol e^\top})^{-1}
-
-    Outputs that share both precisions, as in classification, share one matrix.
+def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> MeanFieldPair:
+    """
+    Return a pair with given means and identity covariances.
 
     Parameters
     ----------
-    context : PairContext
-        Expectations of the neighbours.
+    stack : Stack
+        Training kernels.
+    sample_mean : ndarray of shape (n_outputs, n_basis)
+        Means of a.
+    intermediate_mean : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Means of G.
 
     Returns
     -------
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
-        The covariances.
-    logdet : ndarray of shape (n_outputs,)
-        Their log-determinants.
+    MeanFieldPair
+        The pair.
     """
-    second = context.weights.second
-    precisions = np.column_stack([context.intermediate_precision, context.output_precision])
-    distinct, which = np.unique(precisions, axis=0, return_inverse=True)
-    found = [inverse_and_logdet(upsilon * np.eye(len(second)) + tau * second) for upsilon, tau in distinct]
-    logdet = np.array([value for _, value in found])[which]
-    if len(found) == 1:
-        return np.broadcast_to(found[0][0], (len(precisions), *second.shape)), logdet
-    return np.stack([matrix for matrix, _ in found])[which], logdet
-
-
-def intermediate_factor(projection: Array, context: PairContext) -> Intermediate:
-    r"""
-    Optimal factor of the intermediate outputs for given sample weights, after Eq. (3).
-
-    .. math:: \mu(\boldsymbol g_i) = \Sigma(\boldsymbol g) \left(\tilde\upsilon\,\mathbf{K}^i \tilde{\boldsymbol a}
-              + \tilde\tau\,(\tilde{\boldsymbol e} \tilde f_i - \widetilde{\boldsymbol e b})\right)
-
-    The paper prints the product of the means of e and b; the optimum has the mean of the product (derivation,
-    erratum 1).
-
-    Parameters
-    ----------
-    projection : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Kernels times the mean of the sample weights.
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    Intermediate
-        The factor.
-    """
-    covariance, logdet = intermediate_covariance(context)
-    upsilon = context.intermediate_precision[:, None, None]
-    mean = covariance @ (upsilon * projection) + target_pull(covariance, context)
-    return Intermediate(mean, covariance, logdet)
-
-
-def target_pull(covariance: Array, context: PairContext) -> Array:
-    r"""
-    Part of the mean of G that comes from the targets.
-
-    .. math:: \tilde\tau\,\Sigma(\boldsymbol g)\,(\tilde{\boldsymbol e} \tilde f_i - \widetilde{\boldsymbol e b})
-
-    Parameters
-    ----------
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
-        Covariances of the intermediate outputs.
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_kernels, n_samples)
-        The pull; of rank two an output, so it costs no product with a full matrix.
-    """
-    tau = context.output_precision[:, None]
-    slope = tau * (covariance @ context.weights.mean)
-    offset = tau * np.einsum("lmn,nl->lm", covariance, context.weights.bias_product)
-    return slope[:, :, None] * context.target[:, None, :] - offset[:, :, None]
+    n_outputs, n_kernels, _ = intermediate_mean.shape
+    identity = np.broadcast_to(np.eye(n_kernels), (n_outputs, n_kernels, n_kernels))
+    return MeanFieldPair(
+        SampleWeights.unit(sample_mean, stack.gram()),
+        Intermediate(intermediate_mean, identity, np.zeros(n_outputs)),
+        stack.project(sample_mean),
+    )

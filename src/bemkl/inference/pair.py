@@ -8,47 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.mean_field import (
-    Intermediate,
-    MeanFieldPair,
-    SampleWeights,
+from bemkl.inference.mean_field import MeanFieldPair, unit_pair
+from bemkl.inference.moments import PairContext
+from bemkl.inference.pair_factors import (
     intermediate_covariance,
     intermediate_factor,
-    sample_covariance,
+    mean_coupling,
+    sample_factor,
     target_pull,
 )
-from bemkl.inference.moments import PairContext
 from bemkl.inference.protocols import PairStep, Stack
 
-_RESIDUAL_FLOOR = 1e-28
 _STARTING_STEPS = 10
-
-
-def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> MeanFieldPair:
-    """
-    Return a pair with given means and identity covariances.
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    sample_mean : ndarray of shape (n_outputs, n_basis)
-        Means of a.
-    intermediate_mean : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Means of G.
-
-    Returns
-    -------
-    MeanFieldPair
-        The pair.
-    """
-    n_outputs, n_kernels, _ = intermediate_mean.shape
-    identity = np.broadcast_to(np.eye(n_kernels), (n_outputs, n_kernels, n_kernels))
-    return MeanFieldPair(
-        SampleWeights.unit(sample_mean, stack.gram()),
-        Intermediate(intermediate_mean, identity, np.zeros(n_outputs)),
-        stack.project(sample_mean),
-    )
+_RESIDUAL_FLOOR = 1e-28
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +50,7 @@ class Plain:
         MeanFieldPair
             The pair.
         """
-        return JointMeans().start(stack, context)
+        return starting_pair(stack, context)
 
 
 def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -102,16 +74,9 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
     MeanFieldPair
         The pair with a new q(a).
     """
-    gram = stack.gram()
     pull = context.intermediate_precision[:, None] * stack.backproject(pair.intermediate.mean)
-    mean, variance = np.empty_like(pull), np.empty_like(pull)
-    logdet, trace = np.empty(len(pull)), np.empty(len(pull))
-    for o in range(len(pull)):
-        covariance, logdet[o] = sample_covariance(gram, context.sample_precision[o], context.intermediate_precision[o])
-        mean[o], variance[o] = covariance @ pull[o], covariance.diagonal()
-        trace[o] = np.vdot(gram, covariance)
-    sample = SampleWeights(mean, variance, logdet, trace, context.sample_precision, context.intermediate_precision)
-    return replace(pair, sample=sample, projection=stack.project(mean))
+    sample = sample_factor(stack, context, lambda outputs, covariances: _apply(covariances, pull[outputs]))
+    return replace(pair, sample=sample, projection=stack.project(sample.mean))
 
 
 def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -132,7 +97,7 @@ def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext)
     MeanFieldPair
         The pair with a new q(G).
     """
-    return replace(pair, intermediate=intermediate_factor(pair.projection, context))
+    return replace(pair, intermediate=intermediate_factor(pair.projection, *intermediate_covariance(context), context))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +125,17 @@ class JointMeans:
 
     def __post_init__(self) -> None:
         """Refuse an update that does nothing."""
-        if self.n_steps < 1:
+        if not isinstance(self.n_steps, int | np.integer) or self.n_steps < 1:
             raise ValueError(f"n_steps: expected at least 1 conjugate gradient step, got {self.n_steps!r}.")
 
     @property
     def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
         """The one update."""
-        return {"sample_weights_and_intermediate": self._update}
+        return {
+            "sample_weights_and_intermediate": lambda stack, pair, context: update_jointly(
+                stack, pair, context, self.n_steps
+            )
+        }
 
     def start(self, stack: Stack, context: PairContext) -> MeanFieldPair:
         """
@@ -184,65 +153,94 @@ class JointMeans:
         MeanFieldPair
             The pair.
         """
-        n_kernels, n_samples, n_basis = stack.shape
-        n_outputs = len(context.target)
-        zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
-        return JointMeans(_STARTING_STEPS)._update(stack, zero, context)
+        return starting_pair(stack, context)
 
-    def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
-        """Solve the outputs in groups whose covariances together are no larger than the stack."""
-        n_kernels, n_samples, n_basis = stack.shape
-        covariance, logdet = intermediate_covariance(context)
-        pull = target_pull(covariance, context)
-        group = max(1, n_kernels * n_samples // n_basis)
-        n_outputs = len(pull)
-        parts = [
-            self._solve(stack, pair, context, covariance, pull, slice(first, min(first + group, n_outputs)))
-            for first in range(0, n_outputs, group)
-        ]
-        mean, variance, sample_logdet, trace = (np.concatenate(part) for part in zip(*parts, strict=True))
-        sample = SampleWeights(
-            mean, variance, sample_logdet, trace, context.sample_precision, context.intermediate_precision
-        )
-        projection = stack.project(mean)
-        upsilon = context.intermediate_precision[:, None, None]
-        intermediate = Intermediate(covariance @ (upsilon * projection) + pull, covariance, logdet)
-        return MeanFieldPair(sample, intermediate, projection)
 
-    def _solve(
-        self,
-        stack: Stack,
-        pair: MeanFieldPair,
-        context: PairContext,
-        covariance: Array,
-        pull: Array,
-        outputs: slice,
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return mean, variance, log-determinant and trace of q(a) for some outputs."""
-        gram, lam = stack.gram(), context.sample_precision[outputs]
-        upsilon, tau = context.intermediate_precision[outputs], context.output_precision[outputs]
-        found = [sample_covariance(gram, *pair_of) for pair_of in zip(lam, upsilon, strict=True)]
-        preconditioner = np.stack([matrix for matrix, _ in found])
-        variance = np.diagonal(preconditioner, axis1=1, axis2=2)
-        logdet = np.array([value for _, value in found])
-        trace = np.einsum("de,lde->l", gram, preconditioner)
-        M = (upsilon * tau)[:, None, None] * (covariance[outputs] @ context.weights.second)
+def starting_pair(stack: Stack, context: PairContext) -> MeanFieldPair:
+    """
+    Return the pair that joint means makes of zero means.
 
-        a = pair.sample.mean[outputs]
-        r = stack.backproject(upsilon[:, None, None] * pull[outputs] - M @ pair.projection[outputs]) - lam * a
-        z = np.einsum("lde,le->ld", preconditioner, r)
-        p, rho = z, np.einsum("ld,ld->l", r, z)
-        floor = _RESIDUAL_FLOOR * rho
-        for step in range(self.n_steps):
-            Kp = stack.project(p)
-            MKp = M @ Kp
-            curvature = np.einsum("ld,ld->l", lam * p, p) + np.einsum("lmi,lmi->l", Kp, MKp)
-            length = np.divide(rho, curvature, out=np.zeros_like(rho), where=(rho > floor) & (curvature > 0.0))
-            a = a + length[:, None] * p
-            if step == self.n_steps - 1 or not length.any():
-                break
-            r = r - length[:, None] * (lam * p + stack.backproject(MKp))
-            z = np.einsum("lde,le->ld", preconditioner, r)
-            rho, before = np.einsum("ld,ld->l", r, z), rho
-            p = z + np.divide(rho, before, out=np.zeros_like(rho), where=before > 0.0)[:, None] * p
-        return a, variance, logdet, trace
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    context : PairContext
+        First expectations of the neighbours.
+
+    Returns
+    -------
+    MeanFieldPair
+        The pair.
+    """
+    n_kernels, n_samples, n_basis = stack.shape
+    n_outputs = len(context.target)
+    zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
+    return update_jointly(stack, zero, context, _STARTING_STEPS)
+
+
+def update_jointly(stack: Stack, pair: MeanFieldPair, context: PairContext, n_steps: int) -> MeanFieldPair:
+    """
+    Update q(a) and q(G) together (derivation, section 5).
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    pair : MeanFieldPair
+        Current pair.
+    context : PairContext
+        Expectations of the neighbours.
+    n_steps : int
+        Conjugate gradient steps.
+
+    Returns
+    -------
+    MeanFieldPair
+        The new pair.
+    """
+    lam, upsilon = context.sample_precision, context.intermediate_precision[:, None, None]
+    covariance, logdet = intermediate_covariance(context)
+    M = mean_coupling(covariance, context)
+    pull = upsilon * target_pull(covariance, context)
+    residual = stack.backproject(pull - M @ pair.projection) - lam * pair.sample.mean
+
+    def mean_of(outputs: slice, covariances: Array) -> Array:
+        move = _conjugate_gradients(stack, lam[outputs], M[outputs], residual[outputs], covariances, n_steps)
+        return pair.sample.mean[outputs] + move
+
+    sample = sample_factor(stack, context, mean_of)
+    projection = stack.project(sample.mean)
+    return MeanFieldPair(sample, intermediate_factor(projection, covariance, logdet, context), projection)
+
+
+def _conjugate_gradients(
+    stack: Stack, lam: Array, M: Array, residual: Array, covariances: Array, n_steps: int
+) -> Array:
+    """Solve (Λ + Σ KᵀMK) x = r from zero for each output, with the covariances of a as preconditioners."""
+    x, r = np.zeros_like(residual), residual
+    z = _apply(covariances, r)
+    p, rho = z, _dot(r, z)
+    floor = _RESIDUAL_FLOOR * rho
+    for step in range(n_steps):
+        Kp = stack.project(p)
+        MKp = M @ Kp
+        curvature = _dot(lam * p, p) + _dot(Kp, MKp)
+        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=(rho > floor) & (curvature > 0.0))
+        x = x + length[:, None] * p
+        if step == n_steps - 1 or not length.any():
+            break
+        r = r - length[:, None] * (lam * p + stack.backproject(MKp))
+        z = _apply(covariances, r)
+        rho, before = _dot(r, z), rho
+        p = z + np.divide(rho, before, out=np.zeros_like(rho), where=before > 0.0)[:, None] * p
+    return x
+
+
+def _apply(matrices: Array, vectors: Array) -> Array:
+    """Multiply each output's matrix with its vector."""
+    return (matrices @ vectors[:, :, None])[:, :, 0]
+
+
+def _dot(left: Array, right: Array) -> Array:
+    """Sum the products of two arrays over all axes but the first."""
+    return np.einsum("ld,ld->l", left.reshape(len(left), -1), right.reshape(len(right), -1))
