@@ -7,7 +7,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow lint format figure clean
+.PHONY: demo test lint format figure clean
 
 demo: $(VENV)/.installed
 	$(RUN) examples/breast_cancer.py
@@ -18,9 +18,6 @@ figure: $(VENV)/.installed
 
 test: lint
 	$(RUN) -m pytest -n auto
-
-test-slow: $(VENV)/.installed-test
-	$(RUN) -m pytest -n auto -m slow
 
 lint: $(VENV)/.installed-test
 	$(RUN) -m ruff check .

@@ -37,7 +37,7 @@ def public_names():
 
 @pytest.mark.parametrize("name", sorted(public_names()))
 def test_docstring(name):
-    in_protocol = ".protocols." in name or ".Precision" in name
+    in_protocol = ".protocols." in name or ".posteriors." in name or ".Precision" in name
     ignored = IGNORED_IN_PROTOCOLS if in_protocol else IGNORED
     findings = [f"{code}: {text}" for code, text in validate(name)["errors"] if code not in ignored]
     assert not findings

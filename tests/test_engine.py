@@ -1,6 +1,7 @@
 """The run: stopping, warnings, named terms, restarts, and the seams that plug-ins use."""
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -8,7 +9,18 @@ from numpy.testing import assert_allclose
 from problems import VARIANTS, total, twin
 
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
-from bemkl.inference import Block, Free, JointMeans, Probit, Problem, initialise, lower_bound_terms, predict, run
+from bemkl.inference import (
+    Block,
+    Free,
+    JointMeans,
+    Probit,
+    Problem,
+    initialise,
+    iterate,
+    lower_bound_terms,
+    predict,
+    run,
+)
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
@@ -92,6 +104,69 @@ class Wrong(Free):
 def test_alarm_when_the_bound_falls(problem):
     with pytest.warns(BoundDecreasedWarning, match="not an ascent step"):
         run(replace(problem, weights=Wrong()), max_iter=20, tol=None)
+
+
+class Broken(Probit):
+    """A likelihood whose bound is lost."""
+
+    def bound_terms(self, output, predictor):
+        return {"output": np.nan}
+
+
+class Colliding(Probit):
+    """A likelihood that names its term like one of the engine's."""
+
+    def bound_terms(self, output, predictor):
+        return {"intermediate": super().bound_terms(output, predictor)["output"]}
+
+
+@dataclass(frozen=True)
+class Doubled(Free):
+    """A weight strategy that names a step like one of the engine's."""
+
+    @property
+    def steps(self):
+        return {"sample_precision": next(iter(Free().steps.values()))}
+
+
+def tiny(likelihood):
+    return Problem([Block(DenseStack(np.stack([np.eye(4), np.ones((4, 4))])), likelihood([1.0, -1.0, 1.0, 1.0]))])
+
+
+def test_a_lost_bound_stops_the_run():
+    with pytest.raises(FloatingPointError, match=r"not finite: \{'output': nan\}"):
+        run(tiny(Broken), max_iter=3, tol=None)
+
+
+def test_terms_of_the_same_name_add_up():
+    found, expected = (run(tiny(likelihood), max_iter=3, tol=None) for likelihood in (Colliding, Probit))
+    assert_allclose(found.lower_bounds, expected.lower_bounds)
+
+
+def test_steps_of_the_same_name_are_refused(problem):
+    with pytest.raises(ValueError, match="names of their own"):
+        run(replace(problem, weights=Doubled()))
+
+
+def test_iterate_shows_every_state(problem):
+    """A consumer can stop where it likes and keeps what was learned so far."""
+    state, terms = list(islice(iterate(problem), 3))[-1]
+    result = run(problem, max_iter=3, tol=None)
+    assert terms == result.bound_terms[-1]
+    assert np.array_equal(state.weights.mean, result.state.weights.mean)
+
+
+@pytest.mark.parametrize("name", ["binary", "regression"])
+def test_a_warm_start_fits_the_new_targets(name):
+    """A state of other labels or responses is a start like any other: the end is that of a fresh run."""
+    old, new = (twin(VARIANTS[name], seed).problem for seed in (0, 0))
+    likelihood = old.blocks[0].likelihood
+    flipped = type(likelihood)(-np.sign(likelihood.start().target.T))
+    new = replace(new, blocks=[replace(old.blocks[0], likelihood=flipped)], pair=JointMeans())
+    warm = run(new, run(replace(old, pair=JointMeans()), max_iter=50, tol=None).state, max_iter=3000, tol=None)
+    cold = run(new, max_iter=3000, tol=None)
+    assert_allclose(warm.lower_bound, cold.lower_bound, rtol=1e-6)
+    assert np.diff(warm.lower_bounds).min() >= -1e-10 * np.abs(warm.lower_bounds).max()
 
 
 class Flipped(Probit):

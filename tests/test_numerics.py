@@ -1,6 +1,7 @@
 """Numbers that hold in the tails and at the edges of what a user can pass."""
 
 import itertools
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,7 @@ from bemkl.inference import (
     lower_bound_terms,
     predict,
     run,
+    sweep,
 )
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
@@ -74,28 +76,41 @@ class TestInverse:
         scale = np.logspace(-10, 10, 12)
         correlation = np.eye(12) + 0.05 * (A := rng.normal(size=(12, 12))) @ A.T
         matrix = correlation * np.sqrt(scale)[:, None] * np.sqrt(scale)
-        inverse, logdet = inverse_and_logdet(matrix)
+        inverse, logdet = inverse_and_logdet(matrix, "weights")
         expected = np.linalg.inv(correlation) / np.sqrt(scale)[:, None] / np.sqrt(scale)
         assert_allclose(inverse, expected, rtol=1e-10)
         assert_allclose(logdet, -np.linalg.slogdet(correlation)[1] - np.log(scale).sum(), atol=1e-10)
 
     def test_singular_to_rounding(self):
         column = np.linspace(1.0, 2.0, 30)[:, None]
-        inverse, logdet = inverse_and_logdet(column @ column.T)
+        inverse, logdet = inverse_and_logdet(column @ column.T, "weights")
         assert np.isfinite(inverse).all()
         assert np.isfinite(logdet)
 
     @pytest.mark.parametrize(
         ("matrix", "message"),
         [
-            (np.array([[1.0, 2.0], [2.0, 1.0]]), "smallest eigenvalue is -1"),
+            (np.array([[1.0, 2.0], [2.0, 1.0]]), "precision of the weights .* smallest eigenvalue is -1"),
             (np.array([[1.0, np.nan], [np.nan, 1.0]]), "not finite"),
             (np.diag([1.0, -1.0]), "no positive diagonal"),
         ],
     )
     def test_refusals(self, matrix, message):
         with pytest.raises(np.linalg.LinAlgError, match=message):
-            inverse_and_logdet(matrix)
+            inverse_and_logdet(matrix, "weights")
+
+
+def test_groups_of_outputs_bound_the_memory():
+    """Forty outputs of one kernel are forty groups; only one group's covariance is held at a time."""
+    rng = np.random.default_rng(0)
+    K = gaussian(X := rng.normal(size=(200, 2)), X, 1.0)[None]
+    problem = Problem([Block(DenseStack(K), Probit(rng.choice([-1.0, 1.0], size=(200, 40))))])
+    state = initialise(problem)
+    tracemalloc.start()
+    sweep(problem, state)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 12 * K.nbytes  # forty covariances alone are 40 times the kernel
 
 
 def awkward_kernels(n_samples=24):
@@ -134,6 +149,19 @@ def test_extreme_scales(scale, deviation, pair):
         found = predict(problem, state, DenseStack(scale * K[:, :3]))
         assert np.isfinite(found.mean).all()
         assert (found.variance > 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("deviation", [1e-3, 1e-2])
+def test_nearly_singular_kernels_with_a_small_deviation(seed, deviation):
+    """Condition numbers of 1e10 in q(a): a fall is below 1e-10 of the size of the terms, as everywhere."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 2))
+    K = np.stack([gaussian(X, X, width) for width in rng.uniform(0.5, 20.0, size=10)])
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=100) > 0.0, 1.0, -1.0)
+    priors = Priors(intermediate=PointMass.from_std(deviation))
+    for pair in (Plain(), JointMeans()):
+        assert_every_update_rises(Problem([Block(DenseStack(K), Probit(y))], priors, pair=pair), sweeps=8)
 
 
 @pytest.mark.parametrize("score", [-50.0, 50.0])

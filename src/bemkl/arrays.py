@@ -1,4 +1,4 @@
-"""The array type of the package, and the one check that turns user input into it."""
+"""The array type of the package, and the checks that turn user input into numbers."""
 
 from __future__ import annotations
 
@@ -30,16 +30,47 @@ def finite_array(name: str, values: Any) -> Array:
     Raises
     ------
     ValueError
-        If the values are not numbers, or some are NaN or infinite.
+        If the values are not real numbers, or some are masked, NaN or infinite.
     """
+    array = real_array(name, values).astype(np.float64, copy=False)
+    refuse_nonfinite(name, array)
+    return array
+
+
+def real_array(name: str, values: Any) -> npt.NDArray[Any]:
+    """
+    Convert user input to an array of real numbers, in the precision that it came in.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    values : array_like
+        What the user passed.
+
+    Returns
+    -------
+    ndarray
+        The values.
+
+    Raises
+    ------
+    ValueError
+        If the values are not real numbers in the shape of an array, or are masked.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name}: got a masked array, and missing values cannot be used. Fill or remove them first.")
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype == object:
+            array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name}: expected numbers, got {type(values).__name__} that NumPy cannot convert "
+            f"{name}: expected numbers in the shape of an array, got {type(values).__name__} that NumPy cannot convert "
             f"({error}). Pass a numeric array."
         ) from None
-    refuse_nonfinite(name, array)
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name}: expected real numbers, got dtype {array.dtype}. Convert them to float64.")
     return array
 
 
@@ -68,3 +99,66 @@ def refuse_nonfinite(name: str, array: npt.NDArray[Any]) -> None:
             f"({int(bad.sum())} of {array.size} values are NaN or infinite). "
             "Remove or impute them first."
         )
+
+
+def finite_number(name: str, value: Any, *, least: float, allow_least: bool = False) -> float:
+    """
+    Check one number that the user passed.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    value : Any
+        What the user passed.
+    least : float
+        What the number has to exceed.
+    allow_least : bool
+        Whether it may also be equal to that.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is no finite number of that range.
+    """
+    try:
+        number = float("nan") if isinstance(value, str | bool) or np.ndim(value) else float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not (np.isfinite(number) and (number > least or (allow_least and number == least))):
+        relation = "at least" if allow_least else "more than"
+        raise ValueError(f"{name}: expected a finite number of {relation} {least:g}, got {value!r}.")
+    return number
+
+
+def whole_number(name: str, value: Any, *, least: int) -> int:
+    """
+    Check one whole number that the user passed.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    value : Any
+        What the user passed.
+    least : int
+        Smallest allowed number.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number of at least that size.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
+    return int(value)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammaln
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, finite_number
 from bemkl.special import log_ndtr, truncated_entropy, truncated_excess, truncated_variance
 
 
@@ -78,7 +78,8 @@ class Gamma:
     @property
     def mean(self) -> Array:
         """Expected value, shape times scale."""
-        return np.asarray(self.shape) * np.asarray(self.scale)
+        mean: Array = np.asarray(self.shape) * np.asarray(self.scale)
+        return mean
 
     @property
     def log_mean(self) -> Array:
@@ -161,8 +162,7 @@ class PointMass:
 
     def __post_init__(self) -> None:
         """Refuse what is not a precision."""
-        if not (np.isfinite(self.value) and self.value > 0.0):
-            raise ValueError(f"value: expected a positive finite precision, got {self.value!r}.")
+        object.__setattr__(self, "value", finite_number("value", self.value, least=0.0))
 
     @classmethod
     def from_std(cls, std: float) -> PointMass:
@@ -179,9 +179,8 @@ class PointMass:
         PointMass
             The precision 1 / std².
         """
-        if not (np.isfinite(std) and std > 0.0):
-            raise ValueError(f"std: expected a positive finite standard deviation, got {std!r}.")
-        return cls(float(std) ** -2)
+        precision = 1.0 / np.square(np.float64(finite_number("std", std, least=1e-150)))
+        return cls(float(precision))
 
     @property
     def mean(self) -> Array:

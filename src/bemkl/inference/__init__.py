@@ -6,7 +6,7 @@ applies it, `lower_bound_terms` takes the bound apart.
 """
 
 from bemkl.inference.bound import lower_bound_terms
-from bemkl.inference.engine import FitResult, initialise, run, sweep
+from bemkl.inference.engine import FitResult, initialise, iterate, run, sweep
 from bemkl.inference.likelihoods import Gaussian, Probit
 from bemkl.inference.pair import JointMeans, Plain
 from bemkl.inference.predict import Prediction, predict
@@ -31,6 +31,7 @@ __all__ = [
     "Problem",
     "State",
     "initialise",
+    "iterate",
     "lower_bound_terms",
     "predict",
     "run",

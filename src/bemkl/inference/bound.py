@@ -26,11 +26,13 @@ def lower_bound_terms(problem: Problem, state: State) -> dict[str, float]:
     dict of str to float
         Terms in nats, summed over blocks and outputs; their sum is the bound.
     """
-    total = state.weights.bound_terms(problem.priors)
+    parts = [state.weights.bound_terms(problem.priors)]
     for index, block in enumerate(state.blocks):
-        likelihood = problem.blocks[index].likelihood
-        terms = _block_terms(problem, block) | likelihood.bound_terms(block.output, state.predictor(index))
-        for name, value in terms.items():
+        parts.append(_block_terms(problem, block))
+        parts.append(problem.blocks[index].likelihood.bound_terms(block.output, state.predictor(index)))
+    total: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
             total[name] = total.get(name, 0.0) + value
     return total
 

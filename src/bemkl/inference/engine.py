@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
@@ -71,6 +73,10 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
     State
         The posterior; the same for every call without a generator.
     """
+    if not isinstance(rng, np.random.Generator | None):
+        raise ValueError(
+            f"rng: expected a numpy.random.Generator or None, got {rng!r}. Pass np.random.default_rng(seed)."
+        )
     weights = problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, rng)
     blocks = []
     for index, block in enumerate(problem.blocks):
@@ -105,6 +111,44 @@ def sweep(problem: Problem, state: State) -> State:
     return state
 
 
+def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[State, dict[str, float]]]:
+    """
+    Sweep without end, and show the posterior after each sweep.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be fitted.
+    state : State, optional
+        Where to start; `initialise` makes a state without one.
+
+    Yields
+    ------
+    state : State
+        The posterior after another sweep.
+    terms : dict of str to float
+        Named terms of its lower bound.
+
+    Raises
+    ------
+    FloatingPointError
+        If the bound is not finite, which only numbers at the end of the floating point range can cause.
+    """
+    if state is None:
+        state = initialise(problem)
+    check_state(problem, state)
+    while True:
+        state = sweep(problem, state)
+        terms = lower_bound_terms(problem, state)
+        lost = {name: value for name, value in terms.items() if not np.isfinite(value)}
+        if lost:
+            raise FloatingPointError(
+                f"the lower bound is not finite: {lost}. Look for extreme values in the kernels, the targets, "
+                "the margin or the starting state."
+            )
+        yield state, terms
+
+
 def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, tol: float | None = 1e-5) -> FitResult:
     """
     Sweep until the bound settles.
@@ -131,7 +175,7 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
     ConvergenceWarning
         If the iterations ran out before the bound settled.
     BoundDecreasedWarning
-        If the bound fell by more than rounding, which only a wrong plug-in can cause.
+        If the bound fell by more than rounding: a wrong plug-in, or kernels beyond the precision of floating point.
 
     Examples
     --------
@@ -144,21 +188,15 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
     >>> result.converged, bool(np.all(np.diff(result.lower_bounds) > 0.0))
     (True, True)
     """
-    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
-        raise ValueError(f"max_iter: expected a whole number of at least 1, got {max_iter!r}.")
-    if tol is not None and not (np.isfinite(tol) and tol >= 0.0):
-        raise ValueError(f"tol: expected a finite number of at least 0, or None, got {tol!r}.")
-    if state is None:
-        state = initialise(problem)
-    check_state(problem, state)
-
+    max_iter = whole_number("max_iter", max_iter, least=1)
+    if tol is not None:
+        tol = finite_number("tol", tol, least=0.0, allow_least=True)
     history: list[dict[str, float]] = []
     converged, previous = False, -np.inf
-    for _ in range(max_iter):
-        state = sweep(problem, state)
-        history.append(lower_bound_terms(problem, state))
-        bound = sum(history[-1].values())
-        _warn_if_fallen(bound - previous, history[-1])
+    for latest, terms in islice(iterate(problem, state), max_iter):  # noqa: B007, the last one is the result
+        history.append(terms)
+        bound = sum(terms.values())
+        _warn_if_fallen(bound - previous, terms)
         converged = tol is not None and abs(bound - previous) <= tol * abs(bound)
         if converged:
             break
@@ -170,7 +208,7 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
             ConvergenceWarning,
             stacklevel=2,
         )
-    return FitResult(state, tuple(history), converged)
+    return FitResult(latest, tuple(history), converged)
 
 
 def _warn_if_fallen(change: float, terms: dict[str, float]) -> None:
@@ -178,8 +216,8 @@ def _warn_if_fallen(change: float, terms: dict[str, float]) -> None:
     size = sum(abs(value) for value in terms.values())
     if change < -_ROUNDING * size:
         warnings.warn(
-            f"the lower bound fell by {-change:.3g}, more than rounding: an update is not an ascent step. "
-            "Please report the problem with its priors and kernels.",
+            f"the lower bound fell by {-change:.3g}, more than rounding: either an update of a plug-in is not an "
+            "ascent step, or kernels of very different scales have used up the digits.",
             BoundDecreasedWarning,
             stacklevel=3,
         )

@@ -121,7 +121,7 @@ class MeanFieldPair:
 
     @property
     def _n_samples(self) -> int:
-        return self.projection.shape[2]
+        return int(self.projection.shape[2])
 
     @property
     def residual(self) -> Array:
@@ -238,7 +238,7 @@ def sample_covariance(gram: Array, diagonal: Array, scale: float) -> tuple[Array
     """
     precision = scale * gram
     precision[np.diag_indices_from(precision)] += diagonal
-    return inverse_and_logdet(precision)
+    return inverse_and_logdet(precision, "sample weights")
 
 
 def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> MeanFieldPair:

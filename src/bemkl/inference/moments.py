@@ -46,23 +46,6 @@ class WeightMoments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Predictor:
-    r"""
-    Moments of the predictor :math:`\eta = \boldsymbol{e}^\top \boldsymbol{g} + b` at the training samples.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n_outputs, n_samples)
-        Means.
-    variance : ndarray of shape (n_outputs,)
-        Variances, **summed over the samples**: no likelihood needs them one by one.
-    """
-
-    mean: Array
-    variance: Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class PairContext:
     """
     All that the pair (a, G) of a block depends on.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, whole_number
 from bemkl.inference.mean_field import MeanFieldPair, unit_pair
 from bemkl.inference.moments import PairContext
 from bemkl.inference.pair_factors import (
@@ -18,6 +18,7 @@ from bemkl.inference.pair_factors import (
     target_pull,
 )
 from bemkl.inference.protocols import PairStep, Stack
+from bemkl.linalg import refined_solve
 
 _STARTING_STEPS = 10
 _RESIDUAL_FLOOR = 1e-28
@@ -74,9 +75,20 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
     MeanFieldPair
         The pair with a new q(a).
     """
-    pull = context.intermediate_precision[:, None] * stack.backproject(pair.intermediate.mean)
-    sample = sample_factor(stack, context, lambda outputs, covariances: _apply(covariances, pull[outputs]))
+    gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
+    pull = upsilon[:, None] * stack.backproject(pair.intermediate.mean)
+
+    def mean_of(outputs: slice, covariances: Array) -> Array:
+        systems = zip(covariances, lam[outputs], upsilon[outputs], pull[outputs], strict=True)
+        return np.stack([_solve(gram, *system) for system in systems])
+
+    sample = sample_factor(stack, context, mean_of)
     return replace(pair, sample=sample, projection=stack.project(sample.mean))
+
+
+def _solve(gram: Array, covariance: Array, lam: Array, upsilon: float, pull: Array) -> Array:
+    """Solve (diag λ + υ C) μ = pull with the inverse at hand."""
+    return refined_solve(covariance, lambda mean: pull - lam * mean - upsilon * (gram @ mean), pull)
 
 
 def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -125,8 +137,7 @@ class JointMeans:
 
     def __post_init__(self) -> None:
         """Refuse an update that does nothing."""
-        if not isinstance(self.n_steps, int | np.integer) or self.n_steps < 1:
-            raise ValueError(f"n_steps: expected at least 1 conjugate gradient step, got {self.n_steps!r}.")
+        whole_number("n_steps", self.n_steps, least=1)
 
     @property
     def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
@@ -238,9 +249,11 @@ def _conjugate_gradients(
 
 def _apply(matrices: Array, vectors: Array) -> Array:
     """Multiply each output's matrix with its vector."""
-    return (matrices @ vectors[:, :, None])[:, :, 0]
+    product: Array = (matrices @ vectors[:, :, None])[:, :, 0]
+    return product
 
 
 def _dot(left: Array, right: Array) -> Array:
     """Sum the products of two arrays over all axes but the first."""
-    return np.einsum("ld,ld->l", left.reshape(len(left), -1), right.reshape(len(right), -1))
+    product: Array = np.einsum("ld,ld->l", left.reshape(len(left), -1), right.reshape(len(right), -1))
+    return product

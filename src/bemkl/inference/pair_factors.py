@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.inference.mean_field import Intermediate, SampleWeights, sample_covariance
@@ -36,16 +37,18 @@ def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[slice, 
     n_kernels, n_samples, n_basis = stack.shape
     gram, group = stack.gram(), max(1, n_kernels * n_samples // n_basis)
     lam, upsilon = context.sample_precision, context.intermediate_precision
-    parts = []
-    for first in range(0, len(lam), group):
-        outputs = slice(first, first + group)
-        found = [sample_covariance(gram, *recipe) for recipe in zip(lam[outputs], upsilon[outputs], strict=True)]
-        covariances = np.stack([covariance for covariance, _ in found])
-        variance = np.diagonal(covariances, axis1=1, axis2=2)
-        logdet = np.array([value for _, value in found])
-        trace = np.einsum("de,lde->l", gram, covariances)
-        parts.append((mean_of(outputs, covariances), variance, logdet, trace))
-    mean, variance, logdet, trace = (np.concatenate(part) for part in zip(*parts, strict=True))
+    n_outputs = len(lam)
+    mean, variance = np.empty(lam.shape), np.empty(lam.shape)
+    logdet, trace = np.empty(n_outputs), np.empty(n_outputs)
+    for first in range(0, n_outputs, group):
+        outputs = range(first, min(first + group, n_outputs))
+        covariances = np.empty((len(outputs), n_basis, n_basis))
+        for covariance, o in zip(covariances, outputs, strict=True):
+            covariance[:], logdet[o] = sample_covariance(gram, lam[o], upsilon[o])
+            variance[o] = covariance.diagonal()
+            trace[o] = np.vdot(gram, covariance)
+        chosen = slice(outputs.start, outputs.stop)
+        mean[chosen] = mean_of(chosen, covariances)
     return SampleWeights(mean, variance, logdet, trace, diagonal=lam, scale=upsilon)
 
 
@@ -70,14 +73,25 @@ def intermediate_covariance(context: PairContext) -> tuple[Array, Array]:
     logdet : ndarray of shape (n_outputs,)
         Their log-determinants.
     """
+    distinct, which = _distinct_precisions(context)
     second = context.weights.second
+    identity = np.eye(len(second))
+    found = [inverse_and_logdet(upsilon * identity + tau * second, "intermediate outputs") for upsilon, tau in distinct]
+    return _deal([covariance for covariance, _ in found], which), np.array([logdet for _, logdet in found])[which]
+
+
+def _distinct_precisions(context: PairContext) -> tuple[Array, npt.NDArray[np.intp]]:
+    """Return the distinct pairs of precisions of G and of the targets, and which pair each output has."""
     precisions = np.column_stack([context.intermediate_precision, context.output_precision])
     distinct, which = np.unique(precisions, axis=0, return_inverse=True)
-    found = [inverse_and_logdet(upsilon * np.eye(len(second)) + tau * second) for upsilon, tau in distinct]
-    logdet = np.array([value for _, value in found])[which]
-    if len(found) == 1:
-        return np.broadcast_to(found[0][0], (len(precisions), *second.shape)), logdet
-    return np.stack([matrix for matrix, _ in found])[which], logdet
+    return distinct, which.reshape(-1)  # NumPy 2.0 keeps an axis here
+
+
+def _deal(matrices: list[Array], which: npt.NDArray[np.intp]) -> Array:
+    """Give each output its matrix, without copies where all have the same."""
+    if len(matrices) == 1:
+        return np.broadcast_to(matrices[0], (len(which), *matrices[0].shape))
+    return np.stack(matrices)[which]
 
 
 def intermediate_factor(projection: Array, covariance: Array, logdet: Array, context: PairContext) -> Intermediate:
@@ -132,7 +146,8 @@ def target_pull(covariance: Array, context: PairContext) -> Array:
     tau = context.output_precision[:, None]
     slope = tau * (covariance @ context.weights.mean)
     offset = tau * np.einsum("lmn,nl->lm", covariance, context.weights.bias_product)
-    return slope[:, :, None] * context.target[:, None, :] - offset[:, :, None]
+    pull: Array = slope[:, :, None] * context.target[:, None, :] - offset[:, :, None]
+    return pull
 
 
 def mean_coupling(covariance: Array, context: PairContext) -> Array:
@@ -154,7 +169,8 @@ def mean_coupling(covariance: Array, context: PairContext) -> Array:
     ndarray of shape (n_outputs, n_kernels, n_kernels)
         The matrices, broadcast likewise.
     """
-    scale = (context.intermediate_precision * context.output_precision)[:, None, None]
-    if covariance.strides[0] == 0:  # shared because all outputs have the same precisions
-        return np.broadcast_to(scale[0] * (covariance[0] @ context.weights.second), covariance.shape)
-    return scale * (covariance @ context.weights.second)
+    distinct, which = _distinct_precisions(context)
+    owners = [int(np.argmax(which == k)) for k in range(len(distinct))]
+    second = context.weights.second
+    couplings = [upsilon * tau * (covariance[o] @ second) for (upsilon, tau), o in zip(distinct, owners, strict=True)]
+    return _deal(couplings, which)

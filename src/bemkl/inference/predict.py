@@ -7,8 +7,8 @@ from typing import get_args
 
 import numpy as np
 
-from bemkl.arrays import Array
-from bemkl.inference.problem import Problem
+from bemkl.arrays import Array, whole_number
+from bemkl.inference.problem import Problem, require_plug_in
 from bemkl.inference.protocols import Rule, Stack
 from bemkl.inference.state import State, check_state
 
@@ -118,9 +118,10 @@ def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, pre
 def _check(problem: Problem, state: State, stack: Stack, block: int, predictive: str) -> None:
     """Refuse what cannot be predicted."""
     check_state(problem, state)
+    require_plug_in("stack", stack)
     if predictive not in get_args(Rule):
         raise ValueError(f'predictive: expected "exact" or "paper", got {predictive!r}.')
-    if not 0 <= block < len(problem.blocks):
+    if whole_number("block", block, least=0) >= len(problem.blocks):
         raise ValueError(f"block: expected 0 to {len(problem.blocks) - 1}, got {block!r}.")
     n_kernels, _, n_basis = problem.blocks[block].stack.shape
     if (stack.shape[0], stack.shape[2]) != (n_kernels, n_basis):

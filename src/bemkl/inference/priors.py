@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from bemkl.distributions import Gamma, PointMass, Precision
 
 DENSE = Gamma(1.0, 1.0)
@@ -51,9 +53,9 @@ class Priors:
             ("intermediate", (Gamma, PointMass)),
         ):
             value = getattr(self, name)
-            if not isinstance(value, allowed):
-                expected = " or a ".join(kind.__name__ for kind in allowed)
+            if not isinstance(value, allowed) or np.ndim(value.mean):
+                expected = " or one ".join(kind.__name__ for kind in allowed)
                 raise ValueError(
-                    f"{name}: expected a {expected}, got {value!r}. "
+                    f"{name}: expected one {expected}, got {value!r}. "
                     "Write Gamma(shape, scale), for example Gamma(1.0, 1.0)."
                 )

@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bemkl.inference.pair import JointMeans
 from bemkl.inference.priors import Priors
-from bemkl.inference.protocols import AnyLikelihood, AnyPairStrategy, AnyWeightStrategy, Stack
+from bemkl.inference.protocols import (
+    AnyLikelihood,
+    AnyPairStrategy,
+    AnyWeightStrategy,
+    Likelihood,
+    PairStrategy,
+    Stack,
+    WeightStrategy,
+)
 from bemkl.inference.weights import Free
 
 _ASYMMETRY_TOLERANCE = 1e-6
 
-_REQUIRED = {
-    "stack": ("shape", "asymmetry", "project", "backproject", "gram", "quadratic"),
-    "likelihood": ("n_samples", "n_outputs", "start", "update_precision", "update_target", "bound_terms", "predict"),
-    "pair": ("steps", "start"),
-    "weights": ("steps", "start"),
-}
-_EXAMPLES = {
-    "stack": "DenseStack(kernels)",
-    "likelihood": "Probit(y) or Gaussian(y)",
-    "pair": "JointMeans() or Plain()",
-    "weights": "Free()",
+_PLUG_INS = {
+    "stack": (Stack, "DenseStack(kernels)"),
+    "likelihood": (Likelihood, "Probit(y) or Gaussian(y)"),
+    "pair": (PairStrategy, "JointMeans() or Plain()"),
+    "weights": (WeightStrategy, "Free()"),
 }
 
 
-def _require(name: str, plug_in: Any) -> None:
-    """Refuse an object that lacks what the engine asks of its kind of plug-in."""
-    missing = [attribute for attribute in _REQUIRED[name] if not hasattr(plug_in, attribute)]
+def require_plug_in(name: str, plug_in: Any) -> None:
+    """
+    Refuse an object that lacks what the engine asks of its kind of plug-in.
+
+    Parameters
+    ----------
+    name : {"stack", "likelihood", "pair", "weights"}
+        Argument to name in the error, which is also the kind.
+    plug_in : Any
+        What the user passed.
+
+    Raises
+    ------
+    ValueError
+        If it is a class instead of an object, or lacks a member of the protocol.
+    """
+    protocol, example = _PLUG_INS[name]
+    if isinstance(plug_in, type):
+        raise ValueError(f"{name}: expected an object, got the class {plug_in.__name__} itself. Pass {example}.")
+    members = [member for member in vars(protocol) if not member.startswith("_")]
+    missing = [member for member in members if not hasattr(plug_in, member)]
     if missing:
         raise ValueError(
-            f"{name}: {plug_in!r} cannot be used as a {name}, it lacks {', '.join(missing)}. Pass {_EXAMPLES[name]}."
+            f"{name}: {plug_in!r} cannot be used as a {name}, it lacks {', '.join(missing)}. Pass {example}."
         )
 
 
@@ -65,8 +85,8 @@ class Block:
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit each other."""
-        _require("stack", self.stack)
-        _require("likelihood", self.likelihood)
+        require_plug_in("stack", self.stack)
+        require_plug_in("likelihood", self.likelihood)
         _, n_samples, n_basis = self.stack.shape
         if n_samples != self.likelihood.n_samples:
             raise ValueError(
@@ -118,8 +138,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Refuse blocks that cannot share kernel weights."""
-        if isinstance(self.blocks, Block):
-            raise ValueError("blocks: expected a sequence of blocks, got a single Block. Pass [block].")
+        if not isinstance(self.blocks, Iterable):
+            raise ValueError(f"blocks: expected a sequence of blocks, got {self.blocks!r}. Pass [block].")
         object.__setattr__(self, "blocks", tuple(self.blocks))
         for position, block in enumerate(self.blocks):
             if not isinstance(block, Block):
@@ -132,8 +152,8 @@ class Problem:
             )
         if not isinstance(self.priors, Priors):
             raise ValueError(f"priors: expected a Priors object, got {self.priors!r}.")
-        _require("weights", self.weights)
-        _require("pair", self.pair)
+        require_plug_in("weights", self.weights)
+        require_plug_in("pair", self.pair)
 
     @property
     def n_kernels(self) -> int:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bemkl.distributions import Precision
-from bemkl.inference.moments import PairContext, Predictor, WeightMoments
+from bemkl.inference.moments import PairContext, WeightMoments
+from bemkl.inference.posteriors import Output, PairPosterior, WeightPosterior
 from bemkl.inference.problem import Problem
-from bemkl.inference.protocols import Evidence, Output, PairPosterior, WeightPosterior
+from bemkl.inference.summaries import Evidence, Predictor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +38,7 @@ class BlockState:
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
-        return self.output.target.shape[0]
+        return len(self.output.target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,12 +77,8 @@ class State:
         )
 
     def predictor(self, block: int) -> Predictor:
-        r"""
-        Moments of :math:`\eta = \boldsymbol e^\top \boldsymbol g + b` at the training samples of one block.
-
-        .. math:: \sum_i \operatorname{Var} \eta_i = \operatorname{tr}(\Sigma_e\,\widetilde{\mathbf{G}\mathbf{G}^\top})
-                  + \tilde{\boldsymbol e}^\top \Big(\sum_i \operatorname{Cov} \boldsymbol g_i\Big) \tilde{\boldsymbol e}
-                  + 2\,\boldsymbol\Sigma_{eb}^\top \sum_i \tilde{\boldsymbol g}_i + N \Sigma_{bb}
+        """
+        Return the predictor at the training samples of one block.
 
         Parameters
         ----------
@@ -91,18 +88,9 @@ class State:
         Returns
         -------
         Predictor
-            Means, and variances summed over samples.
+            Its moments, computed when asked for.
         """
-        weights, pair = self.weights.moments(block), self.blocks[block].pair
-        G = pair.intermediate_mean
-        mean = weights.mean @ G + weights.bias[:, None]
-        variance = (
-            pair.quadratic(weights.covariance)
-            + pair.spread_along(weights.mean)
-            + 2.0 * np.einsum("ml,lm->l", weights.cross, G.sum(axis=2))
-            + G.shape[2] * weights.bias_variance
-        )
-        return Predictor(mean, variance)
+        return Predictor(self.blocks[block].pair, self.weights.moments(block))
 
     def evidence(self) -> tuple[Evidence, ...]:
         """
@@ -165,12 +153,29 @@ def check_state(problem: Problem, state: State) -> None:
     """
     if not isinstance(state, State):
         raise ValueError(f"state: expected a State, got {state!r}. Pass the state of another fit, or leave it out.")
-    expected = [
-        (n_outputs, *block.stack.shape) for n_outputs, block in zip(problem.n_outputs, problem.blocks, strict=True)
+    expected = [_signature(block.likelihood.start(), *block.stack.shape) for block in problem.blocks]
+    found = [
+        _signature(block.output, *block.pair.intermediate_mean.shape[1:], block.pair.sample_mean.shape[1])
+        for block in state.blocks
     ]
-    found = [(*block.pair.intermediate_mean.shape, block.pair.sample_mean.shape[1]) for block in state.blocks]
-    if expected != found:
+    learned = [type(problem.priors.intermediate)] * len(expected)
+    if expected != found or learned != [type(block.intermediate_precision) for block in state.blocks]:
         raise ValueError(
-            "state: blocks of shape (n_outputs, n_kernels, n_samples, n_basis) "
-            f"{found} do not fit a problem with blocks of shape {expected}. Start from a state of the same problem."
+            "state: its blocks (kind of output, n_outputs, n_kernels, n_samples, n_basis) "
+            f"{found} do not fit a problem with blocks {expected} "
+            f"and a {learned[0].__name__} for the intermediate precision. Start from a state of the same problem."
         )
+    for index, n_outputs in enumerate(problem.n_outputs):
+        weights = state.weights.moments(index)
+        if weights.cross.shape != (problem.n_kernels, n_outputs):
+            raise ValueError(
+                f"state: weights of shape (n_kernels, n_outputs) {weights.cross.shape} in block {index} do not fit "
+                f"{(problem.n_kernels, n_outputs)}. Start from a state of the same problem."
+            )
+
+
+def _signature(output: Output, *shape: int) -> tuple[str, int, int, int, int]:
+    n_kernels, n_samples, n_basis = shape
+    n_outputs, n_targets = output.target.shape
+    kind = type(output).__name__ if n_targets == n_samples else f"{type(output).__name__} of {n_targets} samples"
+    return kind, n_outputs, n_kernels, n_samples, n_basis

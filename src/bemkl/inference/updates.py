@@ -30,14 +30,17 @@ def sweep_updates(problem: Problem) -> dict[str, Update]:
     dict of str to callable
         Functions (problem, state) -> state, one a factor.
     """
-    return {
-        "sample_precision": update_sample_precision,
-        "intermediate_precision": update_intermediate_precision,
-        **{name: _pair_update(step) for name, step in problem.pair.steps.items()},
-        "output_precision": update_output_precision,
-        **{name: _weight_update(step) for name, step in problem.weights.steps.items()},
-        "output_target": update_output_target,
-    }
+    updates = [
+        ("sample_precision", update_sample_precision),
+        ("intermediate_precision", update_intermediate_precision),
+        *((name, _pair_update(step)) for name, step in problem.pair.steps.items()),
+        ("output_precision", update_output_precision),
+        *((name, _weight_update(step)) for name, step in problem.weights.steps.items()),
+        ("output_target", update_output_target),
+    ]
+    if len(dict(updates)) < len(updates):
+        raise ValueError(f"pair, weights: expected steps with names of their own, got {[name for name, _ in updates]}.")
+    return dict(updates)
 
 
 def _each_block(state: State, update: Callable[[int, BlockState], BlockState]) -> State:

@@ -11,8 +11,9 @@ from bemkl.arrays import Array
 from bemkl.distributions import Gamma
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
-from bemkl.inference.protocols import Evidence, WeightStep
-from bemkl.linalg import inverse_and_logdet
+from bemkl.inference.protocols import WeightStep
+from bemkl.inference.summaries import Evidence
+from bemkl.linalg import inverse_and_logdet, refined_solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +142,7 @@ class Free:
         Returns
         -------
         FreeWeights
-            Independent weights whose squares sum to about 1, zero biases, precisions at their priors.
+            Independent weights whose squared means sum to 1, zero biases, precisions at their priors.
         """
         n_biases = sum(n_outputs)
         e = np.ones(n_kernels) if rng is None else rng.standard_normal(n_kernels)
@@ -250,12 +251,13 @@ def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], pr
     for block, n_outputs in zip(evidence, weights.n_outputs, strict=True):
         biases = slice(first, first + n_outputs)
         precision[biases, biases] = np.diag(block.bias_precision)
-        precision[biases, kernels] = block.bias_kernel_precision
-        precision[kernels, biases] = block.bias_kernel_precision.T
+        precision[biases, kernels] = link = block.bias_kernel_precision
+        precision[kernels, biases] = link.T
         precision[kernels, kernels] += block.kernel_precision
         pull[biases] = block.bias_pull
         pull[kernels] += block.kernel_pull
         first += n_outputs
     precision[np.diag_indices(size)] += np.concatenate([weights.bias_precision.mean, weights.kernel_precision.mean])
-    covariance, logdet = inverse_and_logdet(precision)
-    return replace(weights, mean=covariance @ pull, covariance=covariance, logdet=logdet)
+    covariance, logdet = inverse_and_logdet(precision, "biases and kernel weights")
+    mean = refined_solve(covariance, lambda x: pull - precision @ x, pull)
+    return replace(weights, mean=mean, covariance=covariance, logdet=logdet)

@@ -48,15 +48,15 @@ def paper_kernels(
     ((39, 4, 3), 'gaussian(w=0.125) on all features', 'polynomial(d=3) on weight')
     """
     X, Z = finite_array("X", X), finite_array("Z", Z)
-    if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
+    if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1] or X.shape[1] == 0:
         raise ValueError(f"Z: expected samples with the same features as X, got shapes {X.shape} and {Z.shape}.")
     names = [f"feature {j}" for j in range(X.shape[1])] if feature_names is None else list(feature_names)
     if len(names) != X.shape[1]:
         raise ValueError(f"feature_names: expected {X.shape[1]} names, one a column of X, got {len(names)}.")
-    groups = {"all features": slice(None)} | {name: slice(j, j + 1) for j, name in enumerate(names)}
+    groups = [("all features", slice(None)), *((name, slice(j, j + 1)) for j, name in enumerate(names))]
     kernels = np.empty((len(groups) * (len(WIDTHS) + len(DEGREES)), len(X), len(Z)))
     labels: list[str] = []
-    for group, columns in groups.items():
+    for group, columns in groups:
         A, B = X[:, columns], Z[:, columns]
         squares = cdist(A, B, "sqeuclidean")
         for width in WIDTHS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, finite_number, whole_number
 
 
 def gaussian(X: Array, Z: Array, width: float) -> Array:
@@ -35,8 +35,7 @@ def gaussian(X: Array, Z: Array, width: float) -> Array:
     array([[1.    ],
            [0.1353]])
     """
-    if not (np.isfinite(width) and width > 0.0):
-        raise ValueError(f"width: expected a positive finite number, got {width!r}.")
+    width = finite_number("width", width, least=0.0)
     kernel: Array = np.exp(cdist(X, Z, "sqeuclidean") * (-0.5 / width**2))
     return kernel
 
@@ -68,7 +67,5 @@ def polynomial(X: Array, Z: Array, degree: int) -> Array:
     array([[16.],
            [49.]])
     """
-    if degree != int(degree) or degree < 1:
-        raise ValueError(f"degree: expected a whole number of at least 1, got {degree!r}.")
-    kernel: Array = (X @ Z.T + 1.0) ** int(degree)
+    kernel: Array = (X @ Z.T + 1.0) ** whole_number("degree", degree, least=1)
     return kernel

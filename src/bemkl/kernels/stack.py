@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bemkl.arrays import Array, refuse_nonfinite
+from bemkl.arrays import Array, real_array, refuse_nonfinite
 
 _BLOCK_BYTES = 64 * 2**20
 
@@ -36,15 +36,11 @@ class DenseStack:
     """
 
     def __init__(self, kernels: npt.ArrayLike) -> None:
-        values = np.asarray(kernels)
+        values = real_array("kernels", kernels)
         if values.ndim != 3 or 0 in values.shape:
             raise ValueError(
                 "kernels: expected a kernel stack of shape (n_kernels, n_samples, n_basis), "
                 f"got an array of shape {values.shape}. Put single matrices together with np.stack."
-            )
-        if values.dtype.kind not in "fiub":
-            raise ValueError(
-                f"kernels: expected real numbers, got dtype {values.dtype}. Convert the kernels to float64."
             )
         if values.dtype != np.float32:
             values = values.astype(np.float64, copy=False)
@@ -141,10 +137,11 @@ class DenseStack:
         """
         if self._gram is None:
             n_basis = self.shape[2]
-            self._gram = np.zeros((n_basis, n_basis))
+            gram = np.zeros((n_basis, n_basis))
             for _, part in self._parts():
                 flat = part.reshape(-1, n_basis)
-                self._gram += flat.T @ flat
+                gram += flat.T @ flat
+            self._gram = gram
         return self._gram
 
     def quadratic(self, covariance: Array, weights: Array) -> tuple[Array, Array]:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
 from bemkl.inference.likelihoods.targets import outputs_first
-from bemkl.inference.moments import OutputPrediction, Predictor
+from bemkl.inference.moments import OutputPrediction
 from bemkl.inference.protocols import Rule
+from bemkl.inference.summaries import Predictor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,22 +62,23 @@ class Gaussian:
     def __init__(self, y: npt.ArrayLike, *, noise: Gamma | None = None) -> None:
         self._target = outputs_first("y", y)
         self.noise = Gamma(1.0, 1.0) if noise is None else noise
-        if not isinstance(self.noise, Gamma):
-            raise ValueError(f"noise: expected a Gamma prior, got {noise!r}. Write Gamma(shape, scale).")
+        if not isinstance(self.noise, Gamma) or np.ndim(self.noise.mean):
+            raise ValueError(f"noise: expected one Gamma prior, got {noise!r}. Write Gamma(shape, scale).")
 
     @property
     def n_samples(self) -> int:
         """Number of training samples."""
-        return self._target.shape[1]
+        return int(self._target.shape[1])
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
-        return self._target.shape[0]
+        return len(self._target)
 
-    def _posterior(self, predictor: Predictor) -> Gamma:
-        square = np.square(self._target - predictor.mean).sum(axis=1) + predictor.variance
-        return self.noise.posterior(self.n_samples, square)
+    def _square(self, predictor: Predictor) -> Array:
+        """Expected squared distance of the responses from the predictor, summed over samples."""
+        square: Array = np.square(self._target - predictor.mean).sum(axis=1) + predictor.variance
+        return square
 
     def start(self) -> GaussianOutput:
         """
@@ -87,8 +89,8 @@ class Gaussian:
         GaussianOutput
             The factor.
         """
-        nothing = Predictor(np.zeros_like(self._target), np.zeros(self.n_outputs))
-        return GaussianOutput(self._target, self._posterior(nothing))
+        square = np.square(self._target).sum(axis=1)
+        return GaussianOutput(self._target, self.noise.posterior(self.n_samples, square))
 
     def update_precision(self, output: GaussianOutput, predictor: Predictor) -> GaussianOutput:
         r"""
@@ -106,7 +108,7 @@ class Gaussian:
         GaussianOutput
             The factor with new noise precisions.
         """
-        return GaussianOutput(output.target, self._posterior(predictor))
+        return GaussianOutput(self._target, self.noise.posterior(self.n_samples, self._square(predictor)))
 
     def update_target(self, output: GaussianOutput, predictor: Predictor) -> GaussianOutput:
         """
@@ -142,10 +144,9 @@ class Gaussian:
         dict of str to float
             The terms in nats.
         """
-        square = np.square(output.target - predictor.mean).sum(axis=1) + predictor.variance
-        log_density = (
-            self.n_samples * (output.noise_precision.log_mean - np.log(2.0 * np.pi)) - output.precision * square
-        )
+        log_density = self.n_samples * (
+            output.noise_precision.log_mean - np.log(2.0 * np.pi)
+        ) - output.precision * self._square(predictor)
         return {
             "output": 0.5 * float(log_density.sum()),
             "noise_precision": -output.noise_precision.divergence(self.noise),

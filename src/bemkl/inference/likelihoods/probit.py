@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_ndtr, ndtr
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, finite_number
 from bemkl.distributions import TruncatedNormal
 from bemkl.inference.likelihoods.targets import outputs_first
-from bemkl.inference.moments import OutputPrediction, Predictor
+from bemkl.inference.moments import OutputPrediction
 from bemkl.inference.protocols import Rule
+from bemkl.inference.summaries import Predictor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,14 +25,12 @@ class ProbitOutput:
     ----------
     scores : TruncatedNormal
         One entry an output and sample, shape (n_outputs, n_samples).
+    target : ndarray of shape (n_outputs, n_samples)
+        Their means.
     """
 
     scores: TruncatedNormal
-
-    @property
-    def target(self) -> Array:
-        """Expected scores."""
-        return self.scores.mean
+    target: Array
 
     @property
     def precision(self) -> Array:
@@ -69,19 +68,17 @@ class Probit:
                 f"y: expected labels -1 and +1, got the values {strange[:5].tolist()}. "
                 "Code the classes as -1 and +1, one column a class where there are more than two."
             )
-        if not (np.isfinite(margin) and margin >= 0.0):
-            raise ValueError(f"margin: expected a finite number of at least 0, got {margin!r}.")
-        self.margin = float(margin)
+        self.margin = finite_number("margin", margin, least=0.0, allow_least=True)
 
     @property
     def n_samples(self) -> int:
         """Number of training samples."""
-        return self._sign.shape[1]
+        return int(self._sign.shape[1])
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
-        return self._sign.shape[0]
+        return len(self._sign)
 
     def factor(self, location: Array) -> ProbitOutput:
         """
@@ -97,7 +94,8 @@ class Probit:
         ProbitOutput
             The factor.
         """
-        return ProbitOutput(TruncatedNormal(location, self._sign, self.margin))
+        scores = TruncatedNormal(location, self._sign, self.margin)
+        return ProbitOutput(scores, scores.mean)
 
     def start(self) -> ProbitOutput:
         """

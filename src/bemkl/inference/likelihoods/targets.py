@@ -22,7 +22,7 @@ def outputs_first(name: str, values: npt.ArrayLike) -> Array:
     Returns
     -------
     ndarray of shape (n_outputs, n_samples)
-        The targets.
+        A copy of the targets.
     """
     array = finite_array(name, values)
     if array.ndim not in (1, 2) or 0 in array.shape:
@@ -30,4 +30,4 @@ def outputs_first(name: str, values: npt.ArrayLike) -> Array:
             f"{name}: expected shape (n_samples,) or (n_samples, n_outputs), got {array.shape}. "
             "Put samples in rows and outputs in columns."
         )
-    return np.ascontiguousarray(np.atleast_2d(array.T))
+    return np.array(np.atleast_2d(array.T), order="C")

@@ -1,0 +1,76 @@
+"""The parts of a posterior as the engine sees them: only their expectations. Each is a protocol."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bemkl.arrays import Array
+from bemkl.inference.moments import WeightMoments
+from bemkl.inference.priors import Priors
+
+
+class PairPosterior(Protocol):
+    """The joint factor of sample weights a and intermediate outputs G of one block, by its expectations."""
+
+    @property
+    def sample_mean(self) -> Array:
+        """Mean of a, shape (n_outputs, n_basis)."""
+
+    @property
+    def sample_second(self) -> Array:
+        """Second moments E[a²], shape (n_outputs, n_basis)."""
+
+    @property
+    def intermediate_mean(self) -> Array:
+        """Mean of G, shape (n_outputs, n_kernels, n_samples)."""
+
+    @property
+    def residual(self) -> Array:
+        """Expected squared distance of G from its projections, shape (n_outputs,)."""
+
+    @property
+    def entropy(self) -> float:
+        """Entropy of the pair in nats."""
+
+    def second_moment(self, weights: Array) -> Array:
+        """Sum E[G Gᵀ] over outputs with the given (n_outputs,) weights, shape (n_kernels, n_kernels)."""
+
+    def quadratic(self, matrix: Array) -> Array:
+        """Sum E[gᵀ M g] over samples for a (n_kernels, n_kernels) matrix M, shape (n_outputs,)."""
+
+    def spread_along(self, direction: Array) -> Array:
+        """Sum the variances of dᵀg over samples for a (n_kernels,) direction d, shape (n_outputs,)."""
+
+    def sample_covariance(self, gram: Array, output: int) -> Array:
+        """Covariance of a for one output, shape (n_basis, n_basis)."""
+
+
+class Output(Protocol):
+    """
+    The output factor of one block, as the Gaussian pseudo-observations that the core works with.
+
+    All samples of an output have one precision; weights of samples and missing cells do not fit in here.
+    """
+
+    @property
+    def target(self) -> Array:
+        """Expected targets, shape (n_outputs, n_samples)."""
+
+    @property
+    def precision(self) -> Array:
+        """Expected precisions of the targets, shape (n_outputs,)."""
+
+
+class WeightPosterior(Protocol):
+    """
+    The factor of biases, kernel weights and their precisions.
+
+    Weights may differ between blocks but not between the outputs of a block; outputs with weights of their own are
+    blocks of their own, which may share one stack.
+    """
+
+    def moments(self, block: int) -> WeightMoments:
+        """Moments as one block sees them."""
+
+    def bound_terms(self, priors: Priors) -> dict[str, float]:
+        """Return this factor's named terms of the lower bound."""

@@ -1,0 +1,102 @@
+"""What the parts of a posterior tell each other, computed when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.inference.moments import WeightMoments
+from bemkl.inference.posteriors import Output, PairPosterior
+
+
+class Predictor:
+    r"""
+    Moments of the predictor :math:`\eta = \boldsymbol{e}^\top \boldsymbol{g} + b` at the training samples of a block.
+
+    Parameters
+    ----------
+    pair : PairPosterior
+        The block's pair.
+    weights : WeightMoments
+        Moments of biases and kernel weights.
+    """
+
+    __slots__ = ("_pair", "_weights")
+
+    def __init__(self, pair: PairPosterior, weights: WeightMoments) -> None:
+        self._pair = pair
+        self._weights = weights
+
+    @property
+    def mean(self) -> Array:
+        """Means, shape (n_outputs, n_samples)."""
+        mean: Array = self._weights.mean @ self._pair.intermediate_mean + self._weights.bias[:, None]
+        return mean
+
+    @property
+    def variance(self) -> Array:
+        r"""
+        Variances, **summed over the samples**, shape (n_outputs,): no likelihood needs them one by one.
+
+        .. math:: \sum_i \operatorname{Var} \eta_i = \operatorname{tr}(\Sigma_e\,\widetilde{\mathbf{G}\mathbf{G}^\top})
+                  + \tilde{\boldsymbol e}^\top \Big(\sum_i \operatorname{Cov} \boldsymbol g_i\Big) \tilde{\boldsymbol e}
+                  + 2\,\boldsymbol\Sigma_{eb}^\top \sum_i \tilde{\boldsymbol g}_i + N \Sigma_{bb}
+        """
+        pair, weights = self._pair, self._weights
+        G = pair.intermediate_mean
+        variance: Array = (
+            pair.quadratic(weights.covariance)
+            + pair.spread_along(weights.mean)
+            + 2.0 * np.einsum("ml,lm->l", weights.cross, G.sum(axis=2))
+            + G.shape[2] * weights.bias_variance
+        )
+        return variance
+
+
+class Evidence:
+    """
+    What a block says about its biases and the kernel weights: sums over its samples.
+
+    Parameters
+    ----------
+    pair : PairPosterior
+        The block's pair.
+    output : Output
+        The block's output factor.
+    """
+
+    __slots__ = ("_output", "_pair")
+
+    def __init__(self, pair: PairPosterior, output: Output) -> None:
+        self._pair = pair
+        self._output = output
+
+    @property
+    def bias_precision(self) -> Array:
+        """Precision that the samples give each bias, shape (n_outputs,)."""
+        precision: Array = self._output.precision * self._output.target.shape[1]
+        return precision
+
+    @property
+    def bias_kernel_precision(self) -> Array:
+        """Precision that links each bias with the kernel weights, shape (n_outputs, n_kernels)."""
+        precision: Array = self._output.precision[:, None] * self._pair.intermediate_mean.sum(axis=2)
+        return precision
+
+    @property
+    def kernel_precision(self) -> Array:
+        """Precision that the samples give the kernel weights, shape (n_kernels, n_kernels)."""
+        return self._pair.second_moment(self._output.precision)
+
+    @property
+    def bias_pull(self) -> Array:
+        """Linear term of each bias, shape (n_outputs,)."""
+        pull: Array = self._output.precision * self._output.target.sum(axis=1)
+        return pull
+
+    @property
+    def kernel_pull(self) -> Array:
+        """Linear term of the kernel weights, shape (n_kernels,)."""
+        scaled = self._output.precision[:, None] * self._output.target
+        pull: Array = np.einsum("lmi,li->m", self._pair.intermediate_mean, scaled)
+        return pull
