@@ -1,7 +1,7 @@
 """
 Test log loss of three rules for the probability of a label, on the paper's eight data sets.
 
-    python benchmarks/probability_rules.py [--seeds 3] [--output benchmarks/results/probability_rules.md]
+    .venv/bin/python benchmarks/probability_rules.py [--seeds 3] [--output benchmarks/results/probability_rules.md]
 
 Needs BEMKL_DATA, or uses scikit-learn's breast-cancer data alone. The rules: the normal probability of a positive score
 with exact moments (the default), the same moments renormalised over the margins, and the rule that the paper prints.
@@ -43,7 +43,7 @@ def main() -> None:
     print(rows[-1])
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
-        command = f"python benchmarks/probability_rules.py --seeds {options.seeds}"
+        command = f".venv/bin/python benchmarks/probability_rules.py --seeds {options.seeds}"
         options.output.write_text(PAGE.format(command=command, table="\n".join(rows), seeds=options.seeds))
 
 

@@ -1,5 +1,8 @@
 """Kernel functions against scikit-learn's, scaling, the paper's bank, and the verbs of a stack against einsum."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -72,6 +75,32 @@ class TestPaperKernels:
     def test_refusals(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             paper_kernels(*arguments)
+
+
+# Rows, and kernels as printed in Table 1 of the paper.
+TABLE_1 = {
+    "breast": (683, 130),
+    "bupaliver": (345, 91),
+    "heart": (270, 377),
+    "ionosphere": (351, 442),
+    "pima": (768, 117),
+    "sonar": (208, 793),
+    "wdbc": (569, 403),
+    "wpbc": (194, 429),
+}
+
+
+@pytest.mark.skipif(
+    "BEMKL_DATA" not in os.environ, reason="BEMKL_DATA does not name a folder with the paper's data sets"
+)
+@pytest.mark.parametrize("name", TABLE_1)
+def test_number_of_kernels_of_the_papers_data_sets(name):
+    table = np.genfromtxt(Path(os.environ["BEMKL_DATA"]) / name / f"{name}.csv", delimiter=",", skip_header=1)
+    X = table[:, :-1]
+    kernels, names = paper_kernels(X[:3], X[:5])
+    assert (len(X), len(names)) == TABLE_1[name]
+    assert kernels.shape == (len(names), 3, 5)
+    assert np.isfinite(kernels).all()
 
 
 class TestDenseStack:
