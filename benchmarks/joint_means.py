@@ -81,10 +81,12 @@ def sweeps_to(problem: Problem, pair: JointMeans, targets: tuple[float, float], 
 
 PAGE = """# Sweeps needed: joint means against plain
 
-Made by `{command}`, with `BEMKL_DATA` set to a folder of the paper's data sets (without it: wdbc, wine and diabetes,
-which scikit-learn carries). One split a set, 70 % for training, the paper's kernels, margin 1. *bound at {early}* and *bound at {plain}* are the
-exact lower bound after that many plain sweeps; *joint(s) for n* is the number of sweeps with s conjugate gradient
-steps that reach the bound of n plain ones. A plain sweep reads the kernels twice, a joint sweep 2 s + 1 times.
+Made by `{command}`,
+with `BEMKL_DATA` set to a folder of the paper's data sets (without it: wdbc, wine and diabetes, which scikit-learn
+carries). One split a set, 70 % for training, the paper's kernels, margin 1. *bound at {early}* and *bound at {plain}*
+are the exact lower bound after that many plain sweeps; *joint(s) for n* is the number of sweeps with s conjugate
+gradient steps that reach the bound of n plain ones from the same start. A plain sweep reads the kernels twice, a joint
+sweep 2 s + 1 times.
 
 {table}
 """
