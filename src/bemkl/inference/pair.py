@@ -24,20 +24,16 @@ _STARTING_STEPS = 10
 _RESIDUAL_FLOOR = 1e-28
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """The paper's updates: q(a) with q(G) fixed, then q(G) with q(a) fixed."""
+class MeanFieldStrategy:
+    """What the strategies for q(a) q(G) share: where they start."""
 
-    @property
-    def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
-        """The two updates, in order."""
-        return {"sample_weights": update_sample_weights, "intermediate": update_intermediate}
+    __slots__ = ()
 
     def start(self, stack: Stack, context: PairContext) -> MeanFieldPair:
         """
-        Return the pair that joint means starts with.
+        Return the pair that joint means makes of zero means.
 
-        From zero means the paper's updates can take dozens of sweeps to leave the start, or stay there for good.
+        From zero means themselves, the paper's updates can take dozens of sweeps to leave, or stay there for good.
 
         Parameters
         ----------
@@ -51,7 +47,20 @@ class Plain:
         MeanFieldPair
             The pair.
         """
-        return starting_pair(stack, context)
+        n_kernels, n_samples, n_basis = stack.shape
+        n_outputs = len(context.target)
+        zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
+        return update_jointly(stack, zero, context, _STARTING_STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(MeanFieldStrategy):
+    """The paper's updates: q(a) with q(G) fixed, then q(G) with q(a) fixed."""
+
+    @property
+    def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
+        """The two updates, in order."""
+        return {"sample_weights": update_sample_weights, "intermediate": update_intermediate}
 
 
 def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -113,7 +122,7 @@ def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext)
 
 
 @dataclass(frozen=True, slots=True)
-class JointMeans:
+class JointMeans(MeanFieldStrategy):
     r"""
     Same factors as `Plain`, both means solved together (derivation, section 5).
 
@@ -147,46 +156,6 @@ class JointMeans:
                 stack, pair, context, self.n_steps
             )
         }
-
-    def start(self, stack: Stack, context: PairContext) -> MeanFieldPair:
-        """
-        Return the pair that fits the first expectations of its neighbours.
-
-        Parameters
-        ----------
-        stack : Stack
-            Training kernels.
-        context : PairContext
-            First expectations of the neighbours.
-
-        Returns
-        -------
-        MeanFieldPair
-            The pair.
-        """
-        return starting_pair(stack, context)
-
-
-def starting_pair(stack: Stack, context: PairContext) -> MeanFieldPair:
-    """
-    Return the pair that joint means makes of zero means.
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    context : PairContext
-        First expectations of the neighbours.
-
-    Returns
-    -------
-    MeanFieldPair
-        The pair.
-    """
-    n_kernels, n_samples, n_basis = stack.shape
-    n_outputs = len(context.target)
-    zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
-    return update_jointly(stack, zero, context, _STARTING_STEPS)
 
 
 def update_jointly(stack: Stack, pair: MeanFieldPair, context: PairContext, n_steps: int) -> MeanFieldPair:

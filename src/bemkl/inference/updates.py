@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from bemkl.inference.problem import Problem
-from bemkl.inference.protocols import PairStep, WeightStep
+from bemkl.inference.protocols import AnyLikelihood, PairStep, WeightStep
 from bemkl.inference.state import BlockState, State
+from bemkl.inference.summaries import Predictor
 
 Update = Callable[[Problem, State], State]
 
@@ -110,12 +111,7 @@ def update_output_precision(problem: Problem, state: State) -> State:
     State
         The posterior with new output factors.
     """
-
-    def update(index: int, block: BlockState) -> BlockState:
-        likelihood = problem.blocks[index].likelihood
-        return replace(block, output=likelihood.update_precision(block.output, state.predictor(index)))
-
-    return _each_block(state, update)
+    return _each_output(problem, state, lambda likelihood: likelihood.update_precision)
 
 
 def update_output_target(problem: Problem, state: State) -> State:
@@ -134,10 +130,17 @@ def update_output_target(problem: Problem, state: State) -> State:
     State
         The posterior with new output factors.
     """
+    return _each_output(problem, state, lambda likelihood: likelihood.update_target)
+
+
+def _each_output(
+    problem: Problem, state: State, update_of: Callable[[AnyLikelihood], Callable[[Any, Predictor], Any]]
+) -> State:
+    """Replace every block's output factor by what its likelihood's update makes of it."""
 
     def update(index: int, block: BlockState) -> BlockState:
-        likelihood = problem.blocks[index].likelihood
-        return replace(block, output=likelihood.update_target(block.output, state.predictor(index)))
+        update_output = update_of(problem.blocks[index].likelihood)
+        return replace(block, output=update_output(block.output, state.predictor(index)))
 
     return _each_block(state, update)
 
