@@ -41,7 +41,7 @@ INFERENCE_ORDER = [
 ]
 PLUG_INS = {"pair", "weights", "likelihoods"}
 # Where each outside library may be imported; the standard library and NumPy are free.
-OUTSIDE = {"scipy": {"special", "distributions", "kernels", "inference"}, "sklearn": {"exceptions"}}
+OUTSIDE = {"scipy": {"special", "distributions", "kernels", "inference"}, "sklearn": {"exceptions", "kernels"}}
 
 
 def imported_modules(path):

@@ -1,8 +1,30 @@
 """Kernel functions, their scaling, and the stacks of kernel matrices that the inference works on."""
 
 from bemkl.kernels.bank import paper_kernels
-from bemkl.kernels.functions import gaussian, polynomial
+from bemkl.kernels.counts import additive_chi2, chi2, hamming, intersection, tanimoto
+from bemkl.kernels.distances import from_distances, mean_distance
+from bemkl.kernels.functions import cosine, gaussian, laplacian, linear, matern, periodic, polynomial
 from bemkl.kernels.scaling import spherical
+from bemkl.kernels.sequences import spectrum
 from bemkl.kernels.stack import DenseStack
 
-__all__ = ["DenseStack", "gaussian", "paper_kernels", "polynomial", "spherical"]
+__all__ = [
+    "DenseStack",
+    "additive_chi2",
+    "chi2",
+    "cosine",
+    "from_distances",
+    "gaussian",
+    "hamming",
+    "intersection",
+    "laplacian",
+    "linear",
+    "matern",
+    "mean_distance",
+    "paper_kernels",
+    "periodic",
+    "polynomial",
+    "spectrum",
+    "spherical",
+    "tanimoto",
+]

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from bemkl.arrays import Array, finite_array
-from bemkl.kernels.functions import polynomial
+from bemkl.arrays import Array
+from bemkl.kernels.functions import points, polynomial
 from bemkl.kernels.scaling import spherical
 
 WIDTHS = tuple(2.0**power for power in range(-3, 7))
@@ -47,9 +47,9 @@ def paper_kernels(
     >>> kernels.shape, names[0], names[-1]
     ((39, 4, 3), 'gaussian(w=0.125) on all features', 'polynomial(d=3) on weight')
     """
-    X, Z = finite_array("X", X), finite_array("Z", Z)
-    if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1] or X.shape[1] == 0:
-        raise ValueError(f"Z: expected samples with the same features as X, got shapes {X.shape} and {Z.shape}.")
+    X, Z = points(X, Z)
+    if X.shape[1] == 0:
+        raise ValueError(f"X: expected at least one feature, got shape {X.shape}.")
     names = [f"feature {j}" for j in range(X.shape[1])] if feature_names is None else list(feature_names)
     if len(names) != X.shape[1]:
         raise ValueError(f"feature_names: expected {X.shape[1]} names, one a column of X, got {len(names)}.")

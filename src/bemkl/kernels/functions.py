@@ -1,14 +1,43 @@
-"""Kernel functions: from two sets of feature vectors to the matrix of their similarities."""
+"""Kernel functions on feature vectors: from two sets of points to the matrix of their similarities."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import cosine_similarity
 
-from bemkl.arrays import Array, finite_number, whole_number
+from bemkl.arrays import Array, finite_array, finite_number, whole_number
 
 
-def gaussian(X: Array, Z: Array, width: float) -> Array:
+def points(X: npt.ArrayLike, Z: npt.ArrayLike) -> tuple[Array, Array]:
+    """
+    Check two sets of feature vectors.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_features)
+        Feature vectors of the rows.
+    Z : array_like of shape (n_basis, n_features)
+        Feature vectors of the columns.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_samples, n_features)
+        X as float64.
+    columns : ndarray of shape (n_basis, n_features)
+        Z as float64.
+    """
+    X, Z = finite_array("X", X), finite_array("Z", Z)
+    if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
+        raise ValueError(
+            f"Z: expected points with the same features as X, got shapes {X.shape} and {Z.shape}. "
+            "Points are rows, features are columns."
+        )
+    return X, Z
+
+
+def gaussian(X: npt.ArrayLike, Z: npt.ArrayLike, width: float) -> Array:
     r"""
     Gaussian kernel.
 
@@ -16,9 +45,9 @@ def gaussian(X: Array, Z: Array, width: float) -> Array:
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : array_like of shape (n_samples, n_features)
         Feature vectors of the rows.
-    Z : ndarray of shape (n_basis, n_features)
+    Z : array_like of shape (n_basis, n_features)
         Feature vectors of the columns.
     width : float
         Width w, a distance.
@@ -30,30 +59,29 @@ def gaussian(X: Array, Z: Array, width: float) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> gaussian(np.array([[0.0], [2.0]]), np.array([[0.0]]), width=1.0).round(4)
+    >>> gaussian([[0.0], [2.0]], [[0.0]], width=1.0).round(4)
     array([[1.    ],
            [0.1353]])
     """
     width = finite_number("width", width, least=0.0)
-    kernel: Array = np.exp(cdist(X, Z, "sqeuclidean") * (-0.5 / width**2))
+    kernel: Array = np.exp(cdist(*points(X, Z), "sqeuclidean") * (-0.5 / width**2))
     return kernel
 
 
-def polynomial(X: Array, Z: Array, degree: int) -> Array:
+def laplacian(X: npt.ArrayLike, Z: npt.ArrayLike, width: float) -> Array:
     r"""
-    Inhomogeneous polynomial kernel.
+    Laplacian kernel, of city-block distances.
 
-    .. math:: k(x, z) = (x^\top z + 1)^d
+    .. math:: k(x, z) = \exp(-\lVert x - z \rVert_1 / w)
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : array_like of shape (n_samples, n_features)
         Feature vectors of the rows.
-    Z : ndarray of shape (n_basis, n_features)
+    Z : array_like of shape (n_basis, n_features)
         Feature vectors of the columns.
-    degree : int
-        Degree d, at least 1.
+    width : float
+        Width w, a distance.
 
     Returns
     -------
@@ -62,10 +90,174 @@ def polynomial(X: Array, Z: Array, degree: int) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> polynomial(np.array([[1.0], [2.0]]), np.array([[3.0]]), degree=2)
+    >>> laplacian([[0.0], [2.0]], [[0.0]], width=2.0).round(4)
+    array([[1.    ],
+           [0.3679]])
+    """
+    width = finite_number("width", width, least=0.0)
+    kernel: Array = np.exp(cdist(*points(X, Z), "cityblock") / -width)
+    return kernel
+
+
+def matern(X: npt.ArrayLike, Z: npt.ArrayLike, length: float, smoothness: float = 1.5) -> Array:
+    r"""
+    Matérn kernel of smoothness 3/2 or 5/2, rougher than a Gaussian one.
+
+    With :math:`r = \sqrt{3}\,d/\ell` and :math:`r = \sqrt{5}\,d/\ell` respectively, d the distance:
+
+    .. math:: k_{3/2} = (1 + r)\,e^{-r}, \qquad k_{5/2} = (1 + r + r^2/3)\,e^{-r}
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_features)
+        Feature vectors of the rows.
+    Z : array_like of shape (n_basis, n_features)
+        Feature vectors of the columns.
+    length : float
+        Length scale, a distance.
+    smoothness : {1.5, 2.5}
+        Which of the two.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_basis)
+        The kernel matrix.
+
+    Examples
+    --------
+    >>> matern([[0.0], [2.0]], [[0.0]], length=2.0, smoothness=2.5).round(4)
+    array([[1.   ],
+           [0.524]])
+    """
+    if smoothness not in (1.5, 2.5):
+        raise ValueError(f"smoothness: expected 1.5 or 2.5, got {smoothness!r}.")
+    r = cdist(*points(X, Z), "euclidean") * (np.sqrt(2.0 * smoothness) / finite_number("length", length, least=0.0))
+    kernel: Array = (1.0 + r + (r**2 / 3.0 if smoothness == 2.5 else 0.0)) * np.exp(-r)
+    return kernel
+
+
+def periodic(X: npt.ArrayLike, Z: npt.ArrayLike, period: float, length: float = 1.0) -> Array:
+    r"""
+    Periodic kernel.
+
+    .. math:: k(x, z) = \exp\!\left(-\frac{2}{\ell^2} \sum_j \sin^2\frac{\pi (x_j - z_j)}{p}\right)
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_features)
+        Feature vectors of the rows.
+    Z : array_like of shape (n_basis, n_features)
+        Feature vectors of the columns.
+    period : float
+        Period p of every feature.
+    length : float
+        Length scale, without a unit.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_basis)
+        The kernel matrix; a product over features, so positive definite for any number of them.
+
+    Examples
+    --------
+    >>> periodic([[0.0], [7.0], [10.5]], [[0.0]], period=7.0).round(4)
+    array([[1.    ],
+           [1.    ],
+           [0.1353]])
+    """
+    period, length = finite_number("period", period, least=0.0), finite_number("length", length, least=0.0)
+    X, Z = points(X, Z)
+    angles = [2.0 * np.pi * points_of / period for points_of in (X, Z)]
+    # sin²(θ/2) is a quarter of the squared distance between points on the circle.
+    circles = [np.hstack([np.cos(angle), np.sin(angle)]) for angle in angles]
+    kernel: Array = np.exp(cdist(*circles, "sqeuclidean") * (-0.5 / length**2))
+    return kernel
+
+
+def linear(X: npt.ArrayLike, Z: npt.ArrayLike) -> Array:
+    r"""
+    Linear kernel, the scalar product.
+
+    .. math:: k(x, z) = x^\top z
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_features)
+        Feature vectors of the rows.
+    Z : array_like of shape (n_basis, n_features)
+        Feature vectors of the columns.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_basis)
+        The kernel matrix.
+
+    Examples
+    --------
+    >>> linear([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+    X, Z = points(X, Z)
+    kernel: Array = X @ Z.T
+    return kernel
+
+
+def cosine(X: npt.ArrayLike, Z: npt.ArrayLike) -> Array:
+    r"""
+    Cosine of the angle between two points; 0 for a point without length.
+
+    .. math:: k(x, z) = \frac{x^\top z}{\lVert x \rVert \lVert z \rVert}
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_features)
+        Feature vectors of the rows.
+    Z : array_like of shape (n_basis, n_features)
+        Feature vectors of the columns.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_basis)
+        The kernel matrix.
+
+    Examples
+    --------
+    >>> cosine([[1.0, 1.0], [0.0, 0.0]], [[0.0, 2.0]]).round(4)
+    array([[0.7071],
+           [0.    ]])
+    """
+    kernel: Array = cosine_similarity(*points(X, Z))
+    return kernel
+
+
+def polynomial(X: npt.ArrayLike, Z: npt.ArrayLike, degree: int, offset: float = 1.0) -> Array:
+    r"""
+    Polynomial kernel.
+
+    .. math:: k(x, z) = (x^\top z + c)^d
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_features)
+        Feature vectors of the rows.
+    Z : array_like of shape (n_basis, n_features)
+        Feature vectors of the columns.
+    degree : int
+        Degree d, at least 1.
+    offset : float
+        Offset c, at least 0; lower degrees have no part in the kernel where it is 0.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_basis)
+        The kernel matrix.
+
+    Examples
+    --------
+    >>> polynomial([[1.0], [2.0]], [[3.0]], degree=2)
     array([[16.],
            [49.]])
     """
-    kernel: Array = (X @ Z.T + 1.0) ** whole_number("degree", degree, least=1)
+    offset = finite_number("offset", offset, least=0.0, allow_least=True)
+    kernel: Array = (linear(X, Z) + offset) ** whole_number("degree", degree, least=1)
     return kernel
