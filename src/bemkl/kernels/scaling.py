@@ -1,10 +1,26 @@
-"""Scaling of kernel matrices."""
+"""
+Scaling of kernel matrices: fitted on the training kernel, applied to it and to the kernels of new samples alike.
+
+Every scaling has two methods: ``fit(kernel)`` takes the square training kernel and returns the fitted scaling;
+``apply(kernel, diagonal)`` takes a kernel between any rows and the training samples, with the values k(x, x) of those
+rows.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from bemkl.arrays import Array
+
+
+class Scaling(Protocol):
+    """A fitted scaling of one kernel."""
+
+    def apply(self, kernel: Array, diagonal: Array) -> Array:
+        """Scale the (n_samples, n_train) kernel of rows whose k(x, x) are in the (n_samples,) diagonal."""
 
 
 def spherical(kernel: Array, rows: Array, columns: Array) -> Array:
@@ -35,5 +51,210 @@ def spherical(kernel: Array, rows: Array, columns: Array) -> Array:
     array([[1.    , 0.3333],
            [0.3333, 1.    ]])
     """
+    for name, values in (("rows", rows), ("columns", columns)):
+        if values.size and values.min() < 0.0:
+            raise ValueError(
+                f"{name}: expected k(x, x) of at least 0, got {values.min():g}: the matrix is no kernel. "
+                "Clip its negative eigenvalues first."
+            )
     norms = np.sqrt(np.outer(rows, columns))
     return np.divide(kernel, norms, out=np.zeros_like(kernel), where=norms > 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spherical:
+    """
+    Unit diagonal, as in the paper's experiments (section 6.1).
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n_train,)
+        Values k(z, z) of the training samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> K = np.array([[4.0, 2.0], [2.0, 9.0]])
+    >>> Spherical.fit(K).apply(np.array([[3.0, 3.0]]), np.array([1.0]))
+    array([[1.5, 1. ]])
+    """
+
+    diagonal: Array
+
+    @classmethod
+    def fit(cls, kernel: Array) -> Spherical:
+        """
+        Keep the diagonal of the training kernel.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_train, n_train)
+            Training kernel.
+
+        Returns
+        -------
+        Spherical
+            The fitted scaling.
+        """
+        return cls(kernel.diagonal().copy())
+
+    def apply(self, kernel: Array, diagonal: Array) -> Array:
+        """
+        Divide by the norms of rows and columns.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_samples, n_train)
+            Kernel of any rows.
+        diagonal : ndarray of shape (n_samples,)
+            Values k(x, x) of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_train)
+            The scaled kernel.
+        """
+        return spherical(kernel, diagonal, self.diagonal)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Centred:
+    r"""
+    Training samples with mean zero in feature space.
+
+    .. math:: \bar k(x, z) = k(x, z) - \frac1n \sum_j k(x, z_j) - \frac1n \sum_i k(z_i, z)
+              + \frac1{n^2} \sum_{ij} k(z_i, z_j)
+
+    Parameters
+    ----------
+    column_means : ndarray of shape (n_train,)
+        Means of the training kernel's columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> K = np.array([[2.0, 0.0], [0.0, 2.0]])
+    >>> Centred.fit(K).apply(K, K.diagonal())
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    column_means: Array
+
+    @classmethod
+    def fit(cls, kernel: Array) -> Centred:
+        """
+        Keep the column means of the training kernel.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_train, n_train)
+            Training kernel.
+
+        Returns
+        -------
+        Centred
+            The fitted scaling.
+        """
+        return cls(kernel.mean(axis=0))
+
+    def apply(self, kernel: Array, diagonal: Array) -> Array:
+        """
+        Subtract the means.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_samples, n_train)
+            Kernel of any rows.
+        diagonal : ndarray of shape (n_samples,)
+            Not needed here.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_train)
+            The centred kernel.
+        """
+        centred: Array = kernel - kernel.mean(axis=1, keepdims=True) - self.column_means + self.column_means.mean()
+        return centred
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Divided:
+    """
+    Division by one number, so that kernels of different units have comparable sizes.
+
+    Parameters
+    ----------
+    size : float
+        The number; a kernel of size 0 is left as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> K = np.array([[4.0, 2.0], [2.0, 8.0]])
+    >>> Divided.by_trace(K).size, Divided.by_variance(K).size
+    (6.0, 2.0)
+    """
+
+    size: float
+
+    @classmethod
+    def by_trace(cls, kernel: Array) -> Divided:
+        """
+        Take the mean of k(x, x) over the training samples.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_train, n_train)
+            Training kernel.
+
+        Returns
+        -------
+        Divided
+            The fitted scaling.
+        """
+        return cls(float(kernel.diagonal().mean()))
+
+    @classmethod
+    def by_variance(cls, kernel: Array) -> Divided:
+        """
+        Take the variance of the training samples in feature space: mean of the diagonal less mean of the matrix.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_train, n_train)
+            Training kernel.
+
+        Returns
+        -------
+        Divided
+            The fitted scaling.
+        """
+        return cls(float(kernel.diagonal().mean() - kernel.mean()))
+
+    def apply(self, kernel: Array, diagonal: Array) -> Array:
+        """
+        Divide by the number.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_samples, n_train)
+            Kernel of any rows.
+        diagonal : ndarray of shape (n_samples,)
+            Not needed here.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_train)
+            The scaled kernel.
+        """
+        return kernel / self.size if self.size > 0.0 else kernel
+
+
+SCALINGS = {
+    "spherical": Spherical.fit,
+    "centred": Centred.fit,
+    "trace": Divided.by_trace,
+    "variance": Divided.by_variance,
+}
+"""Scalings by name; each takes the training kernel and returns the fitted scaling."""
