@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 
 from bemkl.distributions import PointMass
 from bemkl.inference import SPARSE, Block, FitResult, Plain, Priors, Probit, Problem, predict, run
-from bemkl.kernels import DenseStack, paper_kernels
+from bemkl.kernels import paper_bank
 
 
 def main(picture: str | None = None) -> None:
@@ -29,25 +29,26 @@ def main(picture: str | None = None) -> None:
     X_train, X_test, y_train, y_test = train_test_split(
         data.data, np.where(data.target == 0, 1, -1), train_size=398, random_state=0
     )
-    mean, deviation = X_train.mean(axis=0), X_train.std(axis=0)
-    X_train, X_test = (X_train - mean) / deviation, (X_test - mean) / deviation
+    # A dict of columns is a table with names; a data frame would do as well.
+    train, test = (dict(zip(data.feature_names, X.T, strict=True)) for X in (X_train, X_test))
 
     times = [time.perf_counter()]
-    kernels, names = paper_kernels(X_train, X_train, data.feature_names)
-    new_kernels, _ = paper_kernels(X_test, X_train, data.feature_names)
+    bank = paper_bank()
+    stack, new_stack = bank.fit_transform(train), bank.transform(test)
+    names = bank.kernel_names_
     times.append(time.perf_counter())
     problem = Problem(
-        [Block(DenseStack(kernels), Probit(y_train, margin=1.0))],
+        [Block(stack, Probit(y_train, margin=1.0))],
         Priors(kernel=SPARSE, intermediate=PointMass.from_std(0.1)),
     )
     result = run(problem, tol=1e-4)
     times.append(time.perf_counter())
-    probability = predict(problem, result.state, DenseStack(new_kernels)).probability[:, 0]
+    probability = predict(problem, result.state, new_stack).probability[:, 0]
     times.append(time.perf_counter())
 
-    machine = SVC(kernel="precomputed").fit(kernels.mean(axis=0), y_train)
+    machine = SVC(kernel="precomputed").fit(stack.values.mean(axis=0), y_train)
     accuracy = np.mean(np.where(probability > 0.5, 1, -1) == y_test)
-    baseline = machine.score(new_kernels.mean(axis=0), y_test)
+    baseline = machine.score(new_stack.values.mean(axis=0), y_test)
     build, fit, apply = np.diff(times)
     print(f"{len(names)} kernels, {len(y_train)} training and {len(y_test)} test samples")
     print(f"test accuracy   {accuracy:.3f}   (support vector machine on the mean kernel: {baseline:.3f})")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import KernelCenterer
 
-from bemkl.kernels.scaling import SCALINGS
+from bemkl.kernels.scaling import SCALINGS, spherical
 
 
 @pytest.fixture
@@ -58,3 +58,16 @@ def test_a_row_alone_is_scaled_like_among_others(features, name):
     whole = scaling.apply(new @ train.T, np.sum(new**2, axis=1))
     alone = scaling.apply(new[1:2] @ train.T, np.sum(new[1:2] ** 2, axis=1))
     assert_allclose(alone[0], whole[1], rtol=1e-14)
+
+
+def test_spherical_has_unit_diagonal_and_keeps_signs(features):
+    K = features[0] @ features[0].T
+    scaled = spherical(K, K.diagonal(), K.diagonal())
+    assert_allclose(scaled.diagonal(), 1.0, rtol=1e-12)
+    assert_array_equal(np.sign(scaled), np.sign(K))
+
+
+def test_a_point_without_length_is_similar_to_nothing():
+    X = np.array([[0.0], [2.0]])
+    K = X @ X.T
+    assert_array_equal(spherical(K, K.diagonal(), K.diagonal()), [[0.0, 0.0], [0.0, 1.0]])

@@ -1,6 +1,6 @@
 """Kernel functions, their scaling, and the stacks of kernel matrices that the inference works on."""
 
-from bemkl.kernels.bank import paper_kernels
+from bemkl.kernels.bank import KernelBank, KernelSpec, paper_bank
 from bemkl.kernels.counts import additive_chi2, chi2, hamming, intersection, tanimoto
 from bemkl.kernels.distances import from_distances, mean_distance
 from bemkl.kernels.functions import cosine, gaussian, laplacian, linear, matern, periodic, polynomial
@@ -10,6 +10,8 @@ from bemkl.kernels.stack import DenseStack
 
 __all__ = [
     "DenseStack",
+    "KernelBank",
+    "KernelSpec",
     "additive_chi2",
     "chi2",
     "cosine",
@@ -21,7 +23,7 @@ __all__ = [
     "linear",
     "matern",
     "mean_distance",
-    "paper_kernels",
+    "paper_bank",
     "periodic",
     "polynomial",
     "spectrum",

@@ -63,8 +63,26 @@ def gaussian(X: npt.ArrayLike, Z: npt.ArrayLike, width: float) -> Array:
     array([[1.    ],
            [0.1353]])
     """
-    width = finite_number("width", width, least=0.0)
-    kernel: Array = np.exp(cdist(*points(X, Z), "sqeuclidean") * (-0.5 / width**2))
+    return gaussian_profile(cdist(*points(X, Z), "sqeuclidean"), width)
+
+
+def gaussian_profile(squares: Array, width: float) -> Array:
+    """
+    Gaussian kernel of squared distances.
+
+    Parameters
+    ----------
+    squares : ndarray
+        Squared Euclidean distances.
+    width : float
+        Width, a distance.
+
+    Returns
+    -------
+    ndarray
+        The kernel, of the same shape.
+    """
+    kernel: Array = np.exp(squares * (-0.5 / finite_number("width", width, least=0.0) ** 2))
     return kernel
 
 
@@ -94,8 +112,26 @@ def laplacian(X: npt.ArrayLike, Z: npt.ArrayLike, width: float) -> Array:
     array([[1.    ],
            [0.3679]])
     """
-    width = finite_number("width", width, least=0.0)
-    kernel: Array = np.exp(cdist(*points(X, Z), "cityblock") / -width)
+    return laplacian_profile(cdist(*points(X, Z), "cityblock"), width)
+
+
+def laplacian_profile(distances: Array, width: float) -> Array:
+    """
+    Laplacian kernel of distances.
+
+    Parameters
+    ----------
+    distances : ndarray
+        City-block distances.
+    width : float
+        Width, a distance.
+
+    Returns
+    -------
+    ndarray
+        The kernel, of the same shape.
+    """
+    kernel: Array = np.exp(distances / -finite_number("width", width, least=0.0))
     return kernel
 
 
@@ -129,9 +165,30 @@ def matern(X: npt.ArrayLike, Z: npt.ArrayLike, length: float, smoothness: float 
     array([[1.   ],
            [0.524]])
     """
+    return matern_profile(cdist(*points(X, Z), "euclidean"), length, smoothness)
+
+
+def matern_profile(distances: Array, length: float, smoothness: float = 1.5) -> Array:
+    """
+    Matérn kernel of distances.
+
+    Parameters
+    ----------
+    distances : ndarray
+        Euclidean distances.
+    length : float
+        Length scale, a distance.
+    smoothness : {1.5, 2.5}
+        Which of the two.
+
+    Returns
+    -------
+    ndarray
+        The kernel, of the same shape.
+    """
     if smoothness not in (1.5, 2.5):
         raise ValueError(f"smoothness: expected 1.5 or 2.5, got {smoothness!r}.")
-    r = cdist(*points(X, Z), "euclidean") * (np.sqrt(2.0 * smoothness) / finite_number("length", length, least=0.0))
+    r = distances * (np.sqrt(2.0 * smoothness) / finite_number("length", length, least=0.0))
     kernel: Array = (1.0 + r + (r**2 / 3.0 if smoothness == 2.5 else 0.0)) * np.exp(-r)
     return kernel
 

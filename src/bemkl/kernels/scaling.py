@@ -8,6 +8,7 @@ rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -251,7 +252,7 @@ class Divided:
         return kernel / self.size if self.size > 0.0 else kernel
 
 
-SCALINGS = {
+SCALINGS: dict[str, Callable[[Array], Scaling]] = {
     "spherical": Spherical.fit,
     "centred": Centred.fit,
     "trace": Divided.by_trace,

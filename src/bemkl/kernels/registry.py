@@ -1,0 +1,133 @@
+"""Kernels by name: the matrix, the diagonal k(x, x), and for kernels of a distance the two steps apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+
+from bemkl.arrays import Array
+from bemkl.kernels import counts, functions, sequences
+
+Matrix = Callable[..., Array]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFunction:
+    """
+    A kernel function with what a bank wants to know of it.
+
+    Parameters
+    ----------
+    name : str
+        How it is called in the names of kernels.
+    matrix : callable
+        Maps points X and Z, and parameters by name, to the kernel matrix.
+    diagonal : callable or None
+        Maps points X, and parameters by name, to the values k(x, x); without it they are computed one by one.
+    metric : str or None
+        For kernels of a distance: the distance, by SciPy's name.
+    profile : callable or None
+        For kernels of a distance: maps distances, and parameters by name, to the kernel matrix.
+    """
+
+    name: str
+    matrix: Matrix
+    diagonal: Matrix | None = None
+    metric: str | None = None
+    profile: Matrix | None = None
+
+    def diagonal_of(self, X: Any, **parameters: Any) -> Array:
+        """
+        Values k(x, x) of some points.
+
+        Parameters
+        ----------
+        X : array_like
+            The points.
+        **parameters : Any
+            Parameters of the kernel.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The values.
+        """
+        if self.diagonal is not None:
+            return self.diagonal(X, **parameters)
+        return np.array([float(self.matrix(X[i : i + 1], X[i : i + 1], **parameters)[0, 0]) for i in range(len(X))])
+
+
+def _ones(X: Any, **parameters: Any) -> Array:
+    return np.ones(len(X))
+
+
+def _squares(X: Any, **parameters: Any) -> Array:
+    squares: Array = np.square(X).sum(axis=1)
+    return squares
+
+
+def _polynomial(X: Any, degree: int, offset: float = 1.0) -> Array:
+    diagonal: Array = (_squares(X) + offset) ** degree
+    return diagonal
+
+
+def _sums(X: Any) -> Array:
+    sums: Array = np.asarray(X, dtype=np.float64).sum(axis=1)
+    return sums
+
+
+NAMED = {
+    kernel.name: kernel
+    for kernel in (
+        KernelFunction("gaussian", functions.gaussian, _ones, "sqeuclidean", functions.gaussian_profile),
+        KernelFunction("laplacian", functions.laplacian, _ones, "cityblock", functions.laplacian_profile),
+        KernelFunction("matern", functions.matern, _ones, "euclidean", functions.matern_profile),
+        KernelFunction("periodic", functions.periodic, _ones),
+        KernelFunction("linear", functions.linear, _squares),
+        KernelFunction("cosine", functions.cosine),
+        KernelFunction("polynomial", functions.polynomial, _polynomial),
+        KernelFunction("chi2", counts.chi2, _ones),
+        KernelFunction("additive_chi2", counts.additive_chi2, _sums),
+        KernelFunction("intersection", counts.intersection, _sums),
+        KernelFunction("tanimoto", counts.tanimoto, _ones),
+        KernelFunction("hamming", counts.hamming, _ones),
+        KernelFunction("spectrum", sequences.spectrum),
+    )
+}
+"""The package's kernels."""
+
+
+def find_kernel(kernel: str | Matrix) -> KernelFunction:
+    """
+    Look a kernel up.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        A name of this package or of scikit-learn, or a function of X and Z; scikit-learn's kernels of Gaussian
+        processes are such functions.
+
+    Returns
+    -------
+    KernelFunction
+        The kernel.
+
+    Examples
+    --------
+    >>> find_kernel("gaussian").metric
+    'sqeuclidean'
+    >>> find_kernel("sigmoid").name
+    'sigmoid'
+    """
+    if callable(kernel):
+        return KernelFunction(getattr(kernel, "__name__", None) or repr(kernel), kernel)
+    if kernel in NAMED:
+        return NAMED[kernel]
+    if kernel in PAIRWISE_KERNEL_FUNCTIONS:
+        return KernelFunction(kernel, PAIRWISE_KERNEL_FUNCTIONS[kernel])
+    known = ", ".join(sorted({*NAMED, *PAIRWISE_KERNEL_FUNCTIONS}))
+    raise ValueError(f"kernel: expected a function of X and Z, or one of {known}; got {kernel!r}.")

@@ -1,0 +1,179 @@
+"""One look at samples of any kind: arrays, data frames, sparse matrices, or a dict of views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from bemkl.arrays import Array, real_array
+
+Columns = int | str | Sequence[int] | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """
+    Samples behind named columns; a view of a dict counts as one column.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns or views.
+    n_samples : int
+        Number of samples.
+    kind : {"features", "views"}
+        What the names name.
+    take : callable
+        Maps a list of positions to the points they make up: an array of shape (n_samples, n_features), or a list of
+        strings for a view of sequences.
+    """
+
+    names: tuple[str, ...]
+    n_samples: int
+    kind: str
+    take: Callable[[list[int]], Any]
+
+    def find(self, on: Columns) -> list[tuple[str, list[int]]]:
+        """
+        Return the groups of columns that a specification asks for.
+
+        Parameters
+        ----------
+        on : str, int, or sequence of these
+            "all" for one group of all columns, "each" for a group a column, or the columns of one group by name or
+            position.
+
+        Returns
+        -------
+        list of (str, list of int)
+            Label and positions of each group.
+        """
+        everything = list(range(len(self.names)))
+        if isinstance(on, str) and on == "all":
+            return [(f"all {self.kind}", everything)]
+        if isinstance(on, str) and on == "each":
+            return [(self.names[j], [j]) for j in everything]
+        wanted = [on] if isinstance(on, str | int | np.integer) else list(on)
+        positions = [self._position(column) for column in wanted]
+        if not positions:
+            raise ValueError("on: expected at least one column, got none.")
+        names = [self.names[j] for j in positions]
+        label = " + ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]} ({len(names)} {self.kind})"
+        return [(label, positions)]
+
+    def _position(self, column: Any) -> int:
+        if isinstance(column, str) and column in self.names:
+            return self.names.index(column)
+        if isinstance(column, int | np.integer) and 0 <= column < len(self.names):
+            return int(column)
+        shown = ", ".join(self.names[:8]) + (", …" if len(self.names) > 8 else "")
+        raise ValueError(f"on: there is no column {column!r}. The {len(self.names)} {self.kind} are {shown}.")
+
+
+def read_samples(X: Any) -> Samples:
+    """
+    Look at samples of any kind.
+
+    Parameters
+    ----------
+    X : array_like, data frame, sparse matrix, or dict of these
+        Samples in rows; in a dict, views by name with the samples in the same order. A view may be a list of strings;
+        if all are one-dimensional arrays of numbers, they are the columns of a table.
+
+    Returns
+    -------
+    Samples
+        The samples behind named columns.
+
+    Examples
+    --------
+    >>> samples = read_samples({"shape": [[1.0, 2.0], [3.0, 4.0]], "text": ["GAT", "TACA"]})
+    >>> samples.names, samples.n_samples
+    (('shape', 'text'), 2)
+    """
+    if isinstance(X, Mapping):
+        return _read_views(X)
+    if hasattr(X, "columns"):
+        names = [str(name) for name in X.columns]
+        return Samples(
+            tuple(names), len(X), "features", lambda at: real_array("X", X[[X.columns[j] for j in at]].to_numpy())
+        )
+    if issparse(X):
+        table = X.tocsc()
+        return Samples(_numbered(X.shape[1]), X.shape[0], "features", lambda at: table[:, at].toarray())
+    array = real_array("X", X)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"X: expected shape (n_samples, n_features), got {array.shape}. Samples are rows.")
+    return Samples(_numbered(array.shape[1]), len(array), "features", lambda at: array[:, at])
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"x{j}" for j in range(count))
+
+
+def _read_views(X: Mapping[Any, Any]) -> Samples:
+    views: dict[str, Any] = {}
+    columns = all(np.ndim(view) == 1 and not isinstance(view[0], str) for view in X.values() if len(view))
+    for name, view in X.items():
+        if columns:
+            views[str(name)] = real_array(str(name), view)[:, None]
+        elif isinstance(view, Sequence) and view and all(isinstance(entry, str) for entry in view):
+            views[str(name)] = list(view)
+        else:
+            samples = read_samples(view)
+            views[str(name)] = samples.take(list(range(len(samples.names))))
+    sizes = {name: len(view) for name, view in views.items()}
+    if not sizes or len(set(sizes.values())) > 1:
+        raise ValueError(f"X: expected views of the same samples, got views with {sizes} samples.")
+
+    def take(at: list[int]) -> Any:
+        chosen = [list(views.values())[j] for j in at]
+        if len(chosen) == 1:
+            return chosen[0]
+        if any(isinstance(view, list) for view in chosen):
+            raise ValueError('on: views of strings cannot be joined with others. Name one view, or use "each".')
+        return np.hstack(chosen)
+
+    return Samples(tuple(views), next(iter(sizes.values())), "features" if columns else "views", take)
+
+
+def split_missing(label: str, points: Any) -> tuple[Any, Array]:
+    """
+    Find the samples that a group has no values for: rows that are all NaN.
+
+    Parameters
+    ----------
+    label : str
+        Name of the group for the error.
+    points : ndarray of shape (n_samples, n_features) or list of str
+        Points of the group.
+
+    Returns
+    -------
+    points : ndarray or list of str
+        The same with zeros in the missing rows.
+    present : ndarray of shape (n_samples,)
+        1 for samples that are there, 0 for missing ones.
+
+    Raises
+    ------
+    ValueError
+        If a row is partly NaN, or infinite.
+    """
+    if isinstance(points, list):
+        return points, np.ones(len(points))
+    points = np.asarray(points, dtype=np.float64)
+    lost = np.isnan(points)
+    missing = lost.all(axis=1)
+    bad = ~np.isfinite(points) & ~missing[:, None]
+    if bad.any():
+        row = int(np.argwhere(bad)[0][0])
+        raise ValueError(
+            f"X: row {row} of {label} is partly NaN or infinite. Impute it, or make the whole row NaN, which means "
+            "that the sample has no such view."
+        )
+    return np.where(missing[:, None], 0.0, points), 1.0 - missing

@@ -1,0 +1,282 @@
+"""Banks: the same kernels from any kind of input, learned on training samples only, readable names, missing views."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.preprocessing import StandardScaler
+
+from bemkl.kernels import KernelBank, KernelSpec, gaussian, linear, paper_bank, polynomial, spectrum, spherical
+from bemkl.kernels.registry import NAMED, find_kernel
+
+COLUMNS = ["height", "weight", "age"]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(8, 3)) * [1.0, 10.0, 0.1] + 5.0, rng.normal(size=(4, 3)) * [1.0, 10.0, 0.1] + 5.0
+
+
+def as_dict(X):
+    return dict(zip(COLUMNS, X.T, strict=True))
+
+
+INPUTS = {
+    "array": np.asarray,
+    "list": lambda X: X.tolist(),
+    "sparse": csr_array,
+    "columns": as_dict,
+    "pandas": lambda X: pandas.DataFrame(as_dict(X)),
+    "polars": lambda X: polars.DataFrame(as_dict(X)),
+    "views": lambda X: {name: X[:, [j]] for j, name in enumerate(COLUMNS)},
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_every_kind_of_input_gives_the_same_kernels(table, kind):
+    X, new = table
+    make = INPUTS[kind]
+    specs = [KernelSpec("gaussian", "each", {"width": [0.5, 2.0]}), KernelSpec("polynomial", [0, 2], {"degree": 2})]
+    bank = KernelBank(specs, standardise=True, scaling="spherical")
+    train, test = bank.fit_transform(make(X)).values, bank.transform(make(new)).values
+    scaler = StandardScaler().fit(X)
+    A, B = scaler.transform(X), scaler.transform(new)
+    for kernels, rows in ((train, A), (test, B)):
+        for j in range(3):
+            for w, width in enumerate((0.5, 2.0)):
+                assert_allclose(kernels[2 * j + w], gaussian(rows[:, [j]], A[:, [j]], width), rtol=1e-10)
+        at = [0, 2]
+        norms = [np.diag(polynomial(points[:, at], points[:, at], 2)) for points in (rows, A)]
+        assert_allclose(kernels[-1], spherical(polynomial(rows[:, at], A[:, at], 2), *norms), rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["columns", "pandas", "polars", "views"])
+def test_columns_go_by_name_not_by_place(table, kind):
+    X, new = table
+    bank = KernelBank([KernelSpec("gaussian", ["age", "height"], {"width": 1.0})]).fit(INPUTS[kind](X))
+    columns = as_dict(new)
+    turned = {name: columns[name] for name in reversed(COLUMNS)}
+    turned = {
+        "columns": dict,
+        "pandas": pandas.DataFrame,
+        "polars": polars.DataFrame,
+        "views": lambda columns: {name: column[:, None] for name, column in columns.items()},
+    }[kind](turned)
+    expected = gaussian(new[:, [2, 0]], X[:, [2, 0]], 1.0)
+    found = bank.transform(turned).values[0]
+    assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_names(table):
+    specs = [
+        KernelSpec("gaussian", "each", {"width": [0.5, 1.0]}),
+        KernelSpec("gaussian", ["height", "age"], {"width": 2.0}),
+        KernelSpec("linear"),
+    ]
+    assert KernelBank(specs).fit(as_dict(table[0])).kernel_names_ == [
+        "gaussian(w=0.5) on height",
+        "gaussian(w=1) on height",
+        "gaussian(w=0.5) on weight",
+        "gaussian(w=1) on weight",
+        "gaussian(w=0.5) on age",
+        "gaussian(w=1) on age",
+        "gaussian(w=2) on height + age",
+        "linear on all features",
+    ]
+
+
+def test_distances_are_computed_once_a_group(table, monkeypatch):
+    calls = []
+    original = __import__("bemkl.kernels.bank", fromlist=["cdist"]).cdist
+    monkeypatch.setattr("bemkl.kernels.bank.cdist", lambda *a: calls.append(a[2]) or original(*a))
+    KernelBank(
+        [
+            KernelSpec("gaussian", "all", {"width": [1.0, 2.0, 4.0]}),
+            KernelSpec("laplacian", "all", {"width": [1.0, 2.0]}),
+        ]
+    ).fit(table[0])
+    assert calls == ["sqeuclidean", "cityblock"]
+
+
+def test_functions_names_of_scikit_learn_and_gaussian_process_kernels(table):
+    X, new = table
+    bank = KernelBank([KernelSpec(linear), KernelSpec("sigmoid", parameters={"gamma": 1e-3}), KernelSpec(RBF(2.0))])
+    bank.fit(X)
+    kernels = bank.transform(new).values
+    assert_allclose(kernels[0], new @ X.T, rtol=1e-12)
+    assert_allclose(kernels[1], np.tanh(1e-3 * new @ X.T + 1.0), rtol=1e-12)
+    assert_allclose(kernels[2], gaussian(new, X, 2.0), rtol=1e-10)
+    assert bank.kernel_names_[2] == "RBF(length_scale=2) on all features"
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_diagonals_are_those_of_the_matrix(name):
+    rng = np.random.default_rng(1)
+    parameters = {"gaussian": {"width": 0.7}, "laplacian": {"width": 0.7}, "matern": {"length": 0.7}}
+    parameters |= {"periodic": {"period": 1.3}, "polynomial": {"degree": 3, "offset": 0.4}, "spectrum": {"length": 2}}
+    if name == "spectrum":
+        points = ["GATTACA", "CAT", "TATATA"]
+    elif name in ("tanimoto", "hamming"):
+        points = rng.integers(0, 2, size=(5, 6)) * 1.0
+    else:
+        points = rng.random(size=(5, 3))
+    function, chosen = find_kernel(name), parameters.get(name, {})
+    expected = np.diag(function.matrix(points, points, **chosen))
+    assert_allclose(function.diagonal_of(points, **chosen), expected, rtol=1e-12)
+
+
+def test_sequences_beside_numbers():
+    views = {"dna": ["GATTACA", "CATTAG", "TTTT"], "size": np.array([[1.0], [2.0], [4.0]])}
+    bank = KernelBank(
+        [KernelSpec("spectrum", "dna", {"length": [2, 3]}), KernelSpec("linear", "size")], scaling="spherical"
+    )
+    kernels = bank.fit_transform(views).values
+    K = spectrum(views["dna"], views["dna"], 2)
+    assert_allclose(kernels[0], spherical(K, np.diag(K), np.diag(K)), rtol=1e-12)
+    new = bank.transform({"size": np.array([[3.0]]), "dna": ["TATTA"]}).values
+    assert new.shape == (3, 1, 3)
+    assert bank.kernel_names_ == ["spectrum(l=2) on dna", "spectrum(l=3) on dna", "linear on size"]
+
+
+class TestMissingViews:
+    def test_a_missing_sample_is_similar_to_nothing(self, table):
+        X, new = table
+        X, new = X.copy(), new.copy()
+        X[2, 0] = np.nan
+        new[1, 0] = np.nan
+        bank = KernelBank([KernelSpec("gaussian", "each", {"width": 1.0})], standardise=True, scaling="spherical")
+        kernels, new_kernels = bank.fit_transform(X).values, bank.transform(new).values
+        assert not kernels[0][2].any()
+        assert not kernels[0][:, 2].any()
+        assert not new_kernels[0][1].any()
+        assert not new_kernels[0][:, 2].any()
+        assert_array_equal(np.diag(kernels[1]), 1.0)
+        there = np.delete(X, 2, axis=0)
+        assert_allclose(bank.groups_[0].mean, there[:, 0].mean())
+
+    def test_a_partly_missing_row_is_refused(self, table):
+        X = table[0].copy()
+        X[3, 1] = np.nan
+        with pytest.raises(ValueError, match=r"X: row 3 of all features is partly NaN"):
+            KernelBank([KernelSpec("linear")]).fit(X)
+
+
+class TestLearnedOnTrainingOnly:
+    def test_new_samples_do_not_move_anything(self, table):
+        X, new = table
+        bank = paper_bank().fit(X)
+        whole = bank.transform(new).values
+        for i in range(len(new)):
+            assert_allclose(bank.transform(new[i : i + 1]).values[:, 0], whole[:, i], rtol=1e-10, atol=1e-300)
+
+    @pytest.mark.parametrize("scaling", ["spherical", "centred", "trace", "variance", None])
+    def test_training_samples_as_new_samples(self, table, scaling):
+        bank = KernelBank([KernelSpec("polynomial", "each", {"degree": [1, 2]})], standardise=True, scaling=scaling)
+        train = bank.fit_transform(table[0]).values
+        assert_allclose(bank.transform(table[0]).values, train, rtol=1e-10, atol=1e-12)
+
+    def test_a_constant_column_is_no_problem(self):
+        X = np.column_stack([np.full(4, 3.0), np.arange(4.0)])
+        assert np.isfinite(paper_bank().fit_transform(X).values).all()
+
+
+def test_paper_bank():
+    bank = paper_bank()
+    X = np.random.default_rng(0).normal(size=(9, 4))
+    stack = bank.fit_transform(X)
+    assert stack.shape == (13 * 5, 9, 9)
+    assert len(set(bank.kernel_names_)) == 65
+    assert_allclose(np.diagonal(stack.values, axis1=1, axis2=2), 1.0, rtol=1e-12)
+    assert stack.asymmetry() < 1e-14
+    Z = StandardScaler().fit_transform(X)
+    found = stack.values[bank.kernel_names_.index("gaussian(w=0.25) on x2")]
+    assert_allclose(found, gaussian(Z[:, [2]], Z[:, [2]], 0.25), rtol=1e-10, atol=1e-300)
+
+
+def test_behaves_like_an_estimator(table):
+    bank = KernelBank([KernelSpec("linear")], scaling="trace")
+    with pytest.raises(NotFittedError):
+        bank.transform(table[1])
+    copy = clone(bank.fit(table[0]))
+    assert copy.get_params()["scaling"] == "trace"
+    assert not hasattr(copy, "groups_")
+
+
+# Rows, and kernels as printed in Table 1 of the paper.
+TABLE_1 = {
+    "breast": (683, 130),
+    "bupaliver": (345, 91),
+    "heart": (270, 377),
+    "ionosphere": (351, 442),
+    "pima": (768, 117),
+    "sonar": (208, 793),
+    "wdbc": (569, 403),
+    "wpbc": (194, 429),
+}
+
+
+@pytest.mark.skipif(
+    "BEMKL_DATA" not in os.environ, reason="BEMKL_DATA does not name a folder with the paper's data sets"
+)
+@pytest.mark.parametrize("name", TABLE_1)
+def test_number_of_kernels_of_the_papers_data_sets(name):
+    table = np.genfromtxt(Path(os.environ["BEMKL_DATA"]) / name / f"{name}.csv", delimiter=",", skip_header=1)
+    X = table[:, :-1]
+    bank = paper_bank()
+    stack = bank.fit_transform(X[:5])
+    assert (len(X), len(bank.kernel_names_)) == TABLE_1[name]
+    assert stack.shape == (TABLE_1[name][1], 5, 5)
+
+
+REFUSED = {
+    "unknown column": (
+        lambda: fit(KernelSpec("linear", "hight")),
+        r"on: there is no column 'hight'. The 3 features are x0, x1, x2",
+    ),
+    "column past the end": (lambda: fit(KernelSpec("linear", 7)), r"on: there is no column 7"),
+    "no columns": (lambda: fit(KernelSpec("linear", [])), r"on: expected at least one column"),
+    "unknown kernel": (lambda: fit(KernelSpec("gausian")), r"kernel: expected .*gaussian.*got 'gausian'"),
+    "unknown scaling": (
+        lambda: KernelBank([KernelSpec("linear")], scaling="unit").fit(np.eye(3)),
+        r"scaling: .*spherical.*got 'unit'",
+    ),
+    "name instead of a spec": (lambda: fit("linear"), r"specs: expected KernelSpec objects, got 'linear'"),
+    "no specs": (lambda: KernelBank([]).fit(np.eye(3)), r"specs: expected at least one"),
+    "one axis": (
+        lambda: KernelBank([KernelSpec("linear")]).fit(np.ones(3)),
+        r"X: expected shape \(n_samples, n_features\), got \(3,\)",
+    ),
+    "views of different samples": (
+        lambda: KernelBank([KernelSpec("linear", "each")]).fit({"a": np.ones((3, 2)), "b": np.ones((4, 2))}),
+        r"X: expected views of the same samples, got views with \{'a': 3, 'b': 4\}",
+    ),
+    "fewer features": (
+        lambda: KernelBank([KernelSpec("linear")]).fit(np.eye(3)).transform(np.ones((1, 2))),
+        r"X: expected the 3 features of training, got 2",
+    ),
+    "joined sequences": (
+        lambda: KernelBank([KernelSpec("linear", "all")]).fit({"a": ["x", "y"], "b": np.ones((2, 1))}),
+        r"on: views of strings cannot be joined",
+    ),
+    "infinite value": (lambda: KernelBank([KernelSpec("linear")]).fit([[np.inf, 1.0]]), r"X: row 0 .*infinite"),
+}
+
+
+def fit(spec):
+    return KernelBank([spec]).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_with_a_sentence(name):
+    call, message = REFUSED[name]
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        call()

@@ -1,0 +1,43 @@
+"""The verbs of a stack against einsum."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from bemkl.kernels import DenseStack
+
+
+class TestDenseStack:
+    @pytest.fixture(params=["float64", "float32", "int64", "transposed"])
+    def stack(self, request):
+        rng = np.random.default_rng(1)
+        values = rng.integers(-4, 5, size=(3, 6, 4))
+        if request.param == "transposed":
+            return DenseStack(np.asfortranarray(values, dtype=np.float64))
+        return DenseStack(values.astype(request.param))
+
+    def test_verbs(self, stack):
+        """Small whole numbers: every sum is exact in any order and precision."""
+        rng = np.random.default_rng(2)
+        K = stack.values.astype(np.float64)
+        a, G = rng.integers(-3, 4, size=(2, 4)) * 1.0, rng.integers(-3, 4, size=(2, 3, 6)) * 1.0
+        assert_array_equal(stack.project(a), np.einsum("mid,ld->lmi", K, a))
+        assert_array_equal(stack.backproject(G), np.einsum("mid,lmi->ld", K, G))
+        assert_array_equal(stack.gram(), np.einsum("mid,mie->de", K, K))
+        assert stack.gram() is stack.gram()
+        root_S, root_W = rng.integers(-2, 3, size=(4, 4)) * 1.0, rng.integers(-2, 3, size=(3, 3)) * 1.0
+        S, W = root_S @ root_S.T, root_W @ root_W.T
+        diagonal, trace = stack.quadratic(S, W)
+        full = np.einsum("mid,de,nie->imn", K, S, K)
+        assert_array_equal(diagonal, np.diagonal(full, axis1=1, axis2=2).T)
+        assert_array_equal(trace, np.einsum("mn,inm->i", W, full))
+
+    def test_adjoint(self):
+        rng = np.random.default_rng(3)
+        stack = DenseStack(rng.normal(size=(5, 8, 6)))
+        a, G = rng.normal(size=(1, 6)), rng.normal(size=(1, 5, 8))
+        assert_allclose(np.vdot(stack.project(a), G), np.vdot(a, stack.backproject(G)), rtol=1e-12)
+
+    def test_a_double_precision_array_is_not_copied(self):
+        values = np.zeros((2, 3, 3))
+        assert np.shares_memory(DenseStack(values).values, values)
