@@ -58,8 +58,8 @@ def spherical(kernel: Array, rows: Array, columns: Array) -> Array:
                 f"{name}: expected k(x, x) of at least 0, got {values.min():g}: the matrix is no kernel. "
                 "Clip its negative eigenvalues first."
             )
-    norms = np.sqrt(np.outer(rows, columns))
-    return np.divide(kernel, norms, out=np.zeros_like(kernel), where=norms > 0.0)
+    left, right = (np.divide(1.0, np.sqrt(v), out=np.zeros(len(v)), where=v > 0.0) for v in (rows, columns))
+    return kernel * left[:, None] * right
 
 
 @dataclass(frozen=True, slots=True, eq=False)
