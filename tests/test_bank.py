@@ -147,6 +147,29 @@ def test_sequences_beside_numbers():
     assert bank.kernel_names_ == ["spectrum(l=2) on dna", "spectrum(l=3) on dna", "linear on size"]
 
 
+def test_strings_in_any_kind_of_sequence():
+    words = ["GATTACA", "CATTAG", "TTTT"]
+    expected = spectrum(words, words, 2)
+    for view in (words, tuple(words), np.array(words), pandas.Series(words, index=[7, 8, 9]), polars.Series(words)):
+        assert_array_equal(
+            KernelBank([KernelSpec("spectrum", "dna", {"length": 2})]).fit_transform({"dna": view}).values[0], expected
+        )
+
+
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, dict])
+def test_one_hot_columns_of_truth_values(make):
+    codes = {"red": np.array([True, False, False]), "blue": np.array([False, True, True])}
+    numbers = np.column_stack(list(codes.values())) * 1.0
+    assert_array_equal(KernelBank([KernelSpec("linear")]).fit_transform(make(codes)).values[0], numbers @ numbers.T)
+
+
+def test_series_with_an_index_of_their_own():
+    columns = {name: pandas.Series([1.0, 2.0, 4.0], index=[5, 6, 7]) for name in ("a", "b")}
+    assert_array_equal(
+        KernelBank([KernelSpec("linear", "a")]).fit_transform(columns).values[0], np.outer([1, 2, 4], [1, 2, 4])
+    )
+
+
 class TestMissingViews:
     def test_a_missing_sample_is_similar_to_nothing(self, table):
         X, new = table

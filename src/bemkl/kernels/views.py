@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import issparse
 
 from bemkl.arrays import Array, real_array
@@ -100,15 +101,21 @@ def read_samples(X: Any) -> Samples:
     if hasattr(X, "columns"):
         names = [str(name) for name in X.columns]
         return Samples(
-            tuple(names), len(X), "features", lambda at: real_array("X", X[[X.columns[j] for j in at]].to_numpy())
+            tuple(names), len(X), "features", lambda at: _numbers("X", X[[X.columns[j] for j in at]].to_numpy())
         )
     if issparse(X):
         table = X.tocsc()
         return Samples(_numbered(X.shape[1]), X.shape[0], "features", lambda at: table[:, at].toarray())
-    array = real_array("X", X)
+    array = _numbers("X", X)
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"X: expected shape (n_samples, n_features), got {array.shape}. Samples are rows.")
     return Samples(_numbered(array.shape[1]), len(array), "features", lambda at: array[:, at])
+
+
+def _numbers(name: str, values: Any) -> npt.NDArray[Any]:
+    """Read numbers; truth values, as one-hot codes have them, count as 0 and 1."""
+    array = np.asarray(values)
+    return array.astype(np.float64) if array.dtype == bool else real_array(name, values)
 
 
 def _numbered(count: int) -> tuple[str, ...]:
@@ -116,16 +123,18 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 
 def _read_views(X: Mapping[Any, Any]) -> Samples:
+    flat = {str(name): np.ndim(view) == 1 for name, view in X.items()}
+    strings = {str(name): flat[str(name)] and all(isinstance(entry, str) for entry in view) for name, view in X.items()}
+    columns = all(flat.values()) and not any(strings.values())
     views: dict[str, Any] = {}
-    columns = all(np.ndim(view) == 1 and not isinstance(view[0], str) for view in X.values() if len(view))
-    for name, view in X.items():
-        if columns:
-            views[str(name)] = real_array(str(name), view)[:, None]
-        elif isinstance(view, Sequence) and view and all(isinstance(entry, str) for entry in view):
-            views[str(name)] = list(view)
+    for name, view in zip(flat, X.values(), strict=True):
+        if strings[name]:
+            views[name] = list(view)
+        elif columns:
+            views[name] = _numbers(name, view)[:, None]
         else:
             samples = read_samples(view)
-            views[str(name)] = samples.take(list(range(len(samples.names))))
+            views[name] = samples.take(list(range(len(samples.names))))
     sizes = {name: len(view) for name, view in views.items()}
     if not sizes or len(set(sizes.values())) > 1:
         raise ValueError(f"X: expected views of the same samples, got views with {sizes} samples.")
