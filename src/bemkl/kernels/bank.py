@@ -85,7 +85,7 @@ class FittedGroup:
     members: list[tuple[KernelFunction, dict[str, Any], Scaling | None]]
 
 
-class KernelBank(BaseEstimator):  # type: ignore[misc]
+class KernelBank(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """
     Kernels on groups of columns, with everything learned on training samples only.
 
