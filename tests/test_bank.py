@@ -186,6 +186,24 @@ class TestMissingViews:
         there = np.delete(X, 2, axis=0)
         assert_allclose(bank.groups_[0].mean, there[:, 0].mean())
 
+    @pytest.mark.parametrize("scaling", ["spherical", "centred", "trace", "variance"])
+    def test_whatever_the_scaling(self, table, scaling):
+        X, new = table[0].copy(), table[1].copy()
+        X[2, 0] = new[1, 0] = np.nan
+        bank = KernelBank([KernelSpec("linear", "each")], scaling=scaling)
+        kernel, new_kernel = bank.fit_transform(X).values[0], bank.transform(new).values[0]
+        assert not kernel[2].any()
+        assert not kernel[:, 2].any()
+        assert not new_kernel[1].any()
+        assert not new_kernel[:, 2].any()
+        assert np.count_nonzero(kernel) == 49
+
+    def test_a_view_that_nobody_has_is_refused(self, table):
+        X = table[0].copy()
+        X[:, 0] = np.nan
+        with pytest.raises(ValueError, match=r"X: no training sample has x0"):
+            KernelBank([KernelSpec("linear", "each")]).fit(X)
+
     def test_a_partly_missing_row_is_refused(self, table):
         X = table[0].copy()
         X[3, 1] = np.nan
@@ -206,6 +224,13 @@ class TestLearnedOnTrainingOnly:
         bank = KernelBank([KernelSpec("polynomial", "each", {"degree": [1, 2]})], standardise=True, scaling=scaling)
         train = bank.fit_transform(table[0]).values
         assert_allclose(bank.transform(table[0]).values, train, rtol=1e-10, atol=1e-12)
+
+    def test_a_constant_column_is_only_centred(self):
+        """Its deviation is not exactly zero where its mean is rounded."""
+        X = np.full((7, 1), 0.1)
+        assert X.std() > 0.0
+        bank = KernelBank([KernelSpec("linear")], standardise=True).fit(X)
+        assert_allclose(bank.transform([[0.6]]).values, 0.0, atol=1e-15)
 
     def test_a_constant_column_is_no_problem(self):
         X = np.column_stack([np.full(4, 3.0), np.arange(4.0)])
@@ -289,6 +314,10 @@ REFUSED = {
     "joined sequences": (
         lambda: KernelBank([KernelSpec("linear", "all")]).fit({"a": ["x", "y"], "b": np.ones((2, 1))}),
         r"on: views of strings cannot be joined",
+    ),
+    "columns of the same name": (
+        lambda: KernelBank([KernelSpec("linear")]).fit(pandas.DataFrame(np.eye(2), columns=["a", "a"])),
+        r"X: expected columns with different names, got \['a', 'a'\]",
     ),
     "infinite value": (lambda: KernelBank([KernelSpec("linear")]).fit([[np.inf, 1.0]]), r"X: row 0 .*infinite"),
 }

@@ -168,7 +168,8 @@ class KernelBank(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         for label, positions, members in families:
             mean, deviation, points, present = self._prepare(label, samples.take(positions))
             out = kernels[len(names) : len(names) + len(members)]
-            _fill(out, members, points, points, present, present)
+            _fill(out, members, points, points)
+            _drop_missing(out, present, present)
             fitted = []
             for kernel, (function, parameters) in zip(out, members, strict=True):
                 scaling: Scaling | None = None if self.scaling is None else SCALINGS[self.scaling](kernel)
@@ -176,6 +177,7 @@ class KernelBank(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                     kernel[:] = scaling.apply(kernel, kernel.diagonal().copy())
                 fitted.append((function, parameters, scaling))
                 names.append(_name(function, parameters, label))
+            _drop_missing(out, present, present)
             columns = [samples.names[j] for j in positions]
             groups.append(FittedGroup(label, columns, mean, deviation, points, present, fitted))
         self.groups_ = groups
@@ -211,22 +213,28 @@ class KernelBank(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             points = _shift(points, group.mean, group.deviation)
             out = kernels[first : first + len(group.members)]
             members = [(function, parameters) for function, parameters, _ in group.members]
-            _fill(out, members, points, group.points, present, group.present)
+            _fill(out, members, points, group.points)
+            _drop_missing(out, present, group.present)
             for kernel, (function, parameters, scaling) in zip(out, group.members, strict=True):
                 if scaling is not None:
                     kernel[:] = scaling.apply(kernel, present * function.diagonal_of(points, **parameters))
+            _drop_missing(out, present, group.present)
             first += len(group.members)
         return DenseStack(kernels)
 
     def _prepare(self, label: str, raw: Any) -> tuple[Any, Any, Any, Array]:
         """Return mean, deviation, standardised points and presence of the training samples of a group."""
         points, present = split_missing(label, raw)
+        if not present.any():
+            raise ValueError(f"X: no training sample has {label}, all its rows are NaN. Leave it out of the specs.")
         mean: Any = 0.0
         deviation: Any = 1.0
         if self.standardise and not isinstance(points, list):
             there = points[present > 0.0]
             mean, deviation = there.mean(axis=0), there.std(axis=0)
-            deviation = np.where(deviation > 0.0, deviation, 1.0)
+            # The deviation of a constant column is zero only up to the rounding of its mean.
+            constant = deviation <= 10.0 * np.finfo(np.float64).eps * np.abs(there).max(axis=0)
+            deviation = np.where(constant, 1.0, deviation)
         return mean, deviation, _shift(points, mean, deviation), present
 
 
@@ -276,8 +284,8 @@ def _families(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, 
     return [(label, list(positions), members) for positions, (label, members) in groups.items()]
 
 
-def _fill(out: Array, members: Members, X: Any, Z: Any, rows: Array, columns: Array) -> None:
-    """Write the kernels of one group; distances are computed once, and missing samples are similar to nothing."""
+def _fill(out: Array, members: Members, X: Any, Z: Any) -> None:
+    """Write the kernels of one group; distances are computed once."""
     distances: dict[str, Array] = {}
     for kernel, (function, parameters) in zip(out, members, strict=True):
         if function.metric is not None and function.profile is not None:
@@ -286,6 +294,10 @@ def _fill(out: Array, members: Members, X: Any, Z: Any, rows: Array, columns: Ar
             kernel[:] = function.profile(distances[function.metric], **parameters)
         else:
             kernel[:] = function.matrix(X, Z, **parameters)
+
+
+def _drop_missing(out: Array, rows: Array, columns: Array) -> None:
+    """Make missing samples similar to nothing; also after scaling, because centring moves zeros."""
     if not (rows.all() and columns.all()):
         out *= rows[:, None] * columns
 

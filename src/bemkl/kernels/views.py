@@ -100,6 +100,8 @@ def read_samples(X: Any) -> Samples:
         return _read_views(X)
     if hasattr(X, "columns"):
         names = [str(name) for name in X.columns]
+        if len(set(names)) < len(names):
+            raise ValueError(f"X: expected columns with different names, got {names}.")
         return Samples(
             tuple(names), len(X), "features", lambda at: _numbers("X", X[[X.columns[j] for j in at]].to_numpy())
         )
