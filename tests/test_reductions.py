@@ -39,6 +39,7 @@ def assert_same(found, expected):
 
 
 def test_one_shared_output_is_binary(data, pair):
+    """Both spellings are one model; test_golden runs the author's binary program's files as one-column matrices."""
     K, _, labels = data
     _, one_column = fit([Block(DenseStack(K), Probit(labels[:, :1]))], pair)
     _, flat = fit([Block(DenseStack(K), Probit(labels[:, 0]))], pair)

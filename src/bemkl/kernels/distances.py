@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array, finite_array, finite_number
 
-_ASYMMETRY_TOLERANCE = 1e-6
+_ROUNDING = 1e-6
 
 
 def mean_distance(distances: npt.ArrayLike) -> float:
@@ -38,10 +38,11 @@ def mean_distance(distances: npt.ArrayLike) -> float:
             "For new samples, pass the scale of the training samples: scale=mean_distance(training_distances)."
         )
     largest = float(D.max())
-    if np.abs(D - D.T).max() > _ASYMMETRY_TOLERANCE * largest or np.abs(D.diagonal()).max() > 1e-6 * largest:
+    asymmetry, diagonal = float(np.abs(D - D.T).max()), float(D.diagonal().max())
+    if max(asymmetry, diagonal) > _ROUNDING * largest:
         raise ValueError(
             "distances: expected a symmetric matrix with a zero diagonal, got "
-            f"an asymmetry of {np.abs(D - D.T).max():.3g} and {D.diagonal().max():.3g} on the diagonal. "
+            f"an asymmetry of {asymmetry:.3g} and {diagonal:.3g} on the diagonal. "
             "Put rows and columns in the same order, or pass a number as scale."
         )
     return float(D.sum() / (len(D) * (len(D) - 1)))
