@@ -19,6 +19,7 @@ ARROWS = {
     "distributions": {"arrays", "special"},
     "kernels": {"arrays", "kernels"},
     "inference": {"arrays", "exceptions", "distributions", "linalg", "inference"},
+    "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
 }
 # Within the inference: each file knows only the ones before it.
 INFERENCE_ORDER = [
@@ -41,7 +42,13 @@ INFERENCE_ORDER = [
 ]
 PLUG_INS = {"pair", "weights", "likelihoods"}
 # Where each outside library may be imported; the standard library and NumPy are free.
-OUTSIDE = {"scipy": {"special", "distributions", "kernels", "inference"}, "sklearn": {"exceptions", "kernels"}}
+OUTSIDE = {
+    "scipy": {"special", "distributions", "kernels", "inference", "estimators"},
+    "sklearn": {"exceptions", "kernels", "estimators"},
+    "joblib": {"estimators"},
+    "rich": {"estimators"},
+    "pandas": {"estimators"},
+}
 
 
 def imported_modules(path):

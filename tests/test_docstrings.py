@@ -32,6 +32,9 @@ def public_names():
                 yield f"{module.__name__}.{name}", is_protocol
             if inspect.isclass(thing):
                 for member, value in vars(thing).items():
+                    # scikit-learn adds its own methods for the routing of metadata.
+                    if member.startswith("set_") and member.endswith("_request"):
+                        continue
                     if not member.startswith("_") and (inspect.isroutine(value) or isinstance(value, property)):
                         yield f"{module.__name__}.{name}.{member}", is_protocol
 

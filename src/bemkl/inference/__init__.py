@@ -6,10 +6,10 @@ applies it, `lower_bound_terms` takes the bound apart.
 """
 
 from bemkl.inference.bound import lower_bound_terms
-from bemkl.inference.engine import FitResult, initialise, iterate, run, sweep
+from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
 from bemkl.inference.likelihoods import Gaussian, Probit
 from bemkl.inference.pair import JointMeans, Plain
-from bemkl.inference.predict import Prediction, predict
+from bemkl.inference.predict import FittedBlock, Prediction, fitted_block, predict
 from bemkl.inference.priors import DENSE, SPARSE, Priors
 from bemkl.inference.problem import Block, Problem
 from bemkl.inference.state import BlockState, State
@@ -21,6 +21,7 @@ __all__ = [
     "Block",
     "BlockState",
     "FitResult",
+    "FittedBlock",
     "Free",
     "Gaussian",
     "JointMeans",
@@ -30,6 +31,8 @@ __all__ = [
     "Probit",
     "Problem",
     "State",
+    "ascend",
+    "fitted_block",
     "initialise",
     "iterate",
     "lower_bound_terms",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -15,6 +15,9 @@ from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
 from bemkl.inference.state import BlockState, State, check_state, pair_context
 from bemkl.inference.updates import sweep_updates
+
+Watch = Callable[[int, State, float], bool]
+"""Looks on: number of the iteration, posterior and bound in; whether to stop out."""
 
 _ROUNDING = 1e-10
 
@@ -32,11 +35,14 @@ class FitResult:
         Named terms of the lower bound after each iteration.
     converged : bool
         Whether the bound settled before the iterations ran out.
+    interrupted : bool
+        Whether the run was stopped from outside.
     """
 
     state: State
     bound_terms: tuple[dict[str, float], ...]
     converged: bool
+    interrupted: bool = False
 
     @property
     def lower_bounds(self) -> Array:
@@ -149,9 +155,71 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
         yield state, terms
 
 
+def ascend(
+    problem: Problem,
+    state: State | None = None,
+    *,
+    max_iter: int = 1000,
+    tol: float | None = 1e-5,
+    watch: Watch | None = None,
+) -> FitResult:
+    """
+    Sweep until the bound settles, and leave it to the caller to ask whether it did.
+
+    An interrupt from the keyboard ends the run after the last complete iteration; it is raised only where there is none
+    yet.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be fitted.
+    state : State, optional
+        Where to start: any posterior of the same problem. Without one, `initialise` makes it.
+    max_iter : int
+        Most iterations to do.
+    tol : float or None
+        Stop when the bound changes by less than this, relative to its size. None asks for exactly `max_iter`
+        iterations.
+    watch : callable, optional
+        Called after each iteration with its number, the posterior and the bound. A true answer stops the run.
+
+    Returns
+    -------
+    FitResult
+        The last posterior and the bound's path.
+
+    Warns
+    -----
+    BoundDecreasedWarning
+        If the bound fell by more than rounding: a wrong plug-in, or kernels beyond the precision of floating point.
+    """
+    max_iter = whole_number("max_iter", max_iter, least=1)
+    if tol is not None:
+        tol = finite_number("tol", tol, least=0.0, allow_least=True)
+    history: list[dict[str, float]] = []
+    converged, interrupted, previous = False, False, -np.inf
+    latest: State | None = None
+    try:
+        for reached, terms in islice(iterate(problem, state), max_iter):
+            bound = sum(terms.values())
+            _warn_if_fallen(bound - previous, terms)
+            converged = tol is not None and abs(bound - previous) <= tol * abs(bound)
+            latest, previous = reached, bound
+            history.append(terms)
+            interrupted = watch is not None and watch(len(history), reached, bound)
+            if converged or interrupted:
+                break
+    except KeyboardInterrupt:
+        if latest is None or not history:
+            raise
+        interrupted = True
+    assert latest is not None, "max_iter is at least 1"
+    return FitResult(latest, tuple(history), converged, interrupted and not converged)
+
+
 def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, tol: float | None = 1e-5) -> FitResult:
     """
-    Sweep until the bound settles.
+    Sweep until the bound settles, and warn if it does not.
 
     Parameters
     ----------
@@ -173,7 +241,7 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
     Warns
     -----
     ConvergenceWarning
-        If the iterations ran out before the bound settled.
+        If the iterations ran out, or were interrupted, before the bound settled.
     BoundDecreasedWarning
         If the bound fell by more than rounding: a wrong plug-in, or kernels beyond the precision of floating point.
 
@@ -188,27 +256,16 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
     >>> result.converged, bool(np.all(np.diff(result.lower_bounds) > 0.0))
     (True, True)
     """
-    max_iter = whole_number("max_iter", max_iter, least=1)
-    if tol is not None:
-        tol = finite_number("tol", tol, least=0.0, allow_least=True)
-    history: list[dict[str, float]] = []
-    converged, previous = False, -np.inf
-    for latest, terms in islice(iterate(problem, state), max_iter):  # noqa: B007, the last one is the result
-        history.append(terms)
-        bound = sum(terms.values())
-        _warn_if_fallen(bound - previous, terms)
-        converged = tol is not None and abs(bound - previous) <= tol * abs(bound)
-        if converged:
-            break
-        previous = bound
-    if tol is not None and not converged:
+    result = ascend(problem, state, max_iter=max_iter, tol=tol)
+    if tol is not None and not result.converged:
+        end = "the run was interrupted" if result.interrupted else "max_iter was reached"
         warnings.warn(
-            f"the lower bound still changed by more than tol={tol} after max_iter={max_iter} iterations. "
+            f"{end} after {result.n_iter} iterations, while the lower bound still changed by more than tol={tol}. "
             "Raise max_iter, or continue from the state of this result.",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return FitResult(latest, tuple(history), converged)
+    return result
 
 
 def _warn_if_fallen(change: float, terms: dict[str, float]) -> None:

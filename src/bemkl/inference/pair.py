@@ -20,7 +20,7 @@ from bemkl.inference.pair_factors import (
 from bemkl.inference.protocols import PairStep, Stack
 from bemkl.linalg import refined_solve
 
-_STARTING_STEPS = 10
+_STARTING_STEPS = 3
 _RESIDUAL_FLOOR = 1e-28
 
 

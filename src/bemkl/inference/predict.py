@@ -8,9 +8,10 @@ from typing import get_args
 import numpy as np
 
 from bemkl.arrays import Array, whole_number
+from bemkl.inference.moments import WeightMoments
 from bemkl.inference.problem import Problem, require_plug_in
-from bemkl.inference.protocols import Rule, Stack
-from bemkl.inference.state import State, check_state
+from bemkl.inference.protocols import AnyLikelihood, Rule, Stack
+from bemkl.inference.state import BlockState, State, check_state
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +38,105 @@ class Prediction:
     probability: Array | None
     intermediate_mean: Array
     intermediate_variance: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedBlock:
+    """
+    All that predictions need of a fitted block; the training kernels themselves are not part of it.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Link between predictor and labels or responses.
+    gram : ndarray of shape (n_basis, n_basis)
+        Sum of the squared training kernels.
+    state : BlockState
+        Posterior of the block.
+    weights : WeightMoments
+        Moments of its biases and kernel weights.
+    """
+
+    likelihood: AnyLikelihood
+    gram: Array
+    state: BlockState
+    weights: WeightMoments
+
+    def project(self, stack: Stack) -> Array:
+        r"""
+        Means of the intermediate outputs, :math:`\boldsymbol u = \mathbf{K}_\star \tilde{\boldsymbol a}`.
+
+        Parameters
+        ----------
+        stack : Stack
+            Kernels between new samples (rows) and basis points (columns).
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_kernels, n_samples)
+            The means.
+        """
+        return stack.project(self.state.pair.sample_mean)
+
+    def score(self, stack: Stack) -> Array:
+        """
+        Means of the predictor alone, which cost far less than its variances.
+
+        Parameters
+        ----------
+        stack : Stack
+            Kernels between new samples (rows) and basis points (columns).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            The means.
+        """
+        score: Array = (self.weights.mean @ self.project(stack) + self.weights.bias[:, None]).T
+        return score
+
+    def predict(self, stack: Stack, predictive: Rule = "exact") -> Prediction:
+        """
+        Moments of the predictor; see the function `predict` for the equations.
+
+        Parameters
+        ----------
+        stack : Stack
+            Kernels between new samples (rows) and basis points (columns).
+        predictive : {"exact", "paper"}
+            Exact moments under the posterior, or the rule that the paper prints.
+
+        Returns
+        -------
+        Prediction
+            Moments and probabilities.
+        """
+        here, weights = self.state, self.weights
+        upsilon = here.intermediate_precision
+        noise = upsilon.inverse_mean if predictive == "exact" else 1.0 / upsilon.mean
+        noise = np.broadcast_to(noise, (here.n_outputs,))
+
+        u = self.project(stack)
+        mean = weights.mean @ u + weights.bias[:, None]
+        variance = (
+            np.einsum("lmi,lmi->li", weights.covariance @ u, u)
+            + 2.0 * np.einsum("ml,lmi->li", weights.cross, u)
+            + weights.bias_variance[:, None]
+        )
+        spread = np.empty_like(u)
+        for o in range(here.n_outputs):
+            spread[o], trace = stack.quadratic(here.pair.sample_covariance(self.gram, o), weights.second)
+            if predictive == "exact":
+                variance[o] += trace + noise[o] * weights.second.trace()
+
+        output = self.likelihood.predict(here.output, mean, variance, predictive)
+        return Prediction(
+            mean=output.mean.T,
+            variance=output.variance.T,
+            probability=None if output.probability is None else output.probability.T,
+            intermediate_mean=u.transpose(2, 1, 0),
+            intermediate_variance=(spread + noise[:, None, None]).transpose(2, 1, 0),
+        )
 
 
 def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, predictive: Rule = "exact") -> Prediction:
@@ -86,33 +186,29 @@ def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, pre
            [-0.9]])
     """
     _check(problem, state, stack, block, predictive)
-    here, weights = state.blocks[block], state.weights.moments(block)
-    pair, gram = here.pair, problem.blocks[block].stack.gram()
-    upsilon = here.intermediate_precision
-    noise = upsilon.inverse_mean if predictive == "exact" else 1.0 / upsilon.mean
-    noise = np.broadcast_to(noise, (here.n_outputs,))
+    return fitted_block(problem, state, block).predict(stack, predictive)
 
-    u = stack.project(pair.sample_mean)
-    mean = weights.mean @ u + weights.bias[:, None]
-    variance = (
-        np.einsum("lmi,lmi->li", weights.covariance @ u, u)
-        + 2.0 * np.einsum("ml,lmi->li", weights.cross, u)
-        + weights.bias_variance[:, None]
-    )
-    spread = np.empty_like(u)
-    for o in range(here.n_outputs):
-        spread[o], trace = stack.quadratic(pair.sample_covariance(gram, o), weights.second)
-        if predictive == "exact":
-            variance[o] += trace + noise[o] * weights.second.trace()
 
-    output = problem.blocks[block].likelihood.predict(here.output, mean, variance, predictive)
-    return Prediction(
-        mean=output.mean.T,
-        variance=output.variance.T,
-        probability=None if output.probability is None else output.probability.T,
-        intermediate_mean=u.transpose(2, 1, 0),
-        intermediate_variance=(spread + noise[:, None, None]).transpose(2, 1, 0),
-    )
+def fitted_block(problem: Problem, state: State, block: int = 0) -> FittedBlock:
+    """
+    Keep of a fitted problem what the predictions of one block need.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was fitted.
+    state : State
+        Its posterior.
+    block : int
+        Which block.
+
+    Returns
+    -------
+    FittedBlock
+        The block without its kernels.
+    """
+    fitted = problem.blocks[block]
+    return FittedBlock(fitted.likelihood, fitted.stack.gram(), state.blocks[block], state.weights.moments(block))
 
 
 def _check(problem: Problem, state: State, stack: Stack, block: int, predictive: str) -> None:

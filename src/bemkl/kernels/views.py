@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
+from sklearn.utils import check_array
 
 from bemkl.arrays import Array, real_array
 
@@ -31,12 +32,15 @@ class Samples:
     take : callable
         Maps a list of positions to the points they make up: an array of shape (n_samples, n_features), or a list of
         strings for a view of sequences.
+    dtype : dtype
+        Precision that the kernels should have: float32 where all numbers came in it, else float64.
     """
 
     names: tuple[str, ...]
     n_samples: int
     kind: str
     take: Callable[[list[int]], Any]
+    dtype: np.dtype[Any]
 
     def find(self, on: Columns) -> list[tuple[str, list[int]]]:
         """
@@ -96,22 +100,66 @@ def read_samples(X: Any) -> Samples:
     >>> samples.names, samples.n_samples
     (('shape', 'text'), 2)
     """
-    if isinstance(X, Mapping):
+    if is_views(X):
         return _read_views(X)
     if hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        if len(set(names)) < len(names):
-            raise ValueError(f"X: expected columns with different names, got {names}.")
+        columns = tuple(str(name) for name in X.columns)
+        if len(set(columns)) < len(columns):
+            raise ValueError(f"X: expected columns with different names, got {list(columns)}.")
+        kinds = {str(kind).lower() for kind in X.dtypes}
         return Samples(
-            tuple(names), len(X), "features", lambda at: _numbers("X", X[[X.columns[j] for j in at]].to_numpy())
+            columns,
+            len(X),
+            "features",
+            lambda at: _table_columns(X, [X.columns[j] for j in at]),
+            _precision(kinds == {"float32"}),
         )
-    if issparse(X):
-        table = X.tocsc()
-        return Samples(_numbered(X.shape[1]), X.shape[0], "features", lambda at: table[:, at].toarray())
-    array = _numbers("X", X)
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"X: expected shape (n_samples, n_features), got {array.shape}. Samples are rows.")
-    return Samples(_numbered(array.shape[1]), len(array), "features", lambda at: array[:, at])
+    if isinstance(X, np.ma.MaskedArray):
+        return read_samples(real_array("X", X))
+    # Rows of NaN are missing views, and infinities are found where the kernel of a group is computed.
+    array = check_array(X, accept_sparse="csc", ensure_all_finite=False, input_name="X")
+    single = _precision(array.dtype == np.float32)
+    names = tuple(f"x{j}" for j in range(array.shape[1]))
+    if issparse(array):
+        return Samples(names, array.shape[0], "features", lambda at: array[:, at].toarray(), single)
+    return Samples(names, len(array), "features", lambda at: array[:, at], single)
+
+
+def is_views(X: Any) -> bool:
+    """
+    Tell a dict of views from other samples.
+
+    Parameters
+    ----------
+    X : Any
+        Samples.
+
+    Returns
+    -------
+    bool
+        Whether they are a mapping; a sparse matrix in a dict of its entries is not.
+    """
+    return isinstance(X, Mapping) and not issparse(X)
+
+
+def count_samples(X: Any) -> int:
+    """
+    Count samples of any kind.
+
+    Parameters
+    ----------
+    X : array_like, data frame, sparse matrix, kernel stack, or dict of these
+        The samples.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
+    if is_views(X):
+        return count_samples(next(iter(X.values()))) if X else 0
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    return int(shape[0]) if shape else 0
 
 
 def _numbers(name: str, values: Any) -> npt.NDArray[Any]:
@@ -120,8 +168,17 @@ def _numbers(name: str, values: Any) -> npt.NDArray[Any]:
     return array.astype(np.float64) if array.dtype == bool else real_array(name, values)
 
 
-def _numbered(count: int) -> tuple[str, ...]:
-    return tuple(f"x{j}" for j in range(count))
+def _table_columns(table: Any, columns: list[Any]) -> Any:
+    """Take columns of a data frame: numbers, or the strings of one column of sequences."""
+    if len(columns) == 1:
+        values = table[columns[0]].to_numpy()
+        if values.dtype.kind in "OUT" and all(isinstance(value, str) for value in values):
+            return [str(value) for value in values]
+    return _numbers("X", table[columns].to_numpy())
+
+
+def _precision(single: Any) -> np.dtype[Any]:
+    return np.dtype(np.float32 if single else np.float64)
 
 
 def _read_views(X: Mapping[Any, Any]) -> Samples:
@@ -149,7 +206,8 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
             raise ValueError('on: views of strings cannot be joined with others. Name one view, or use "each".')
         return np.hstack(chosen)
 
-    return Samples(tuple(views), next(iter(sizes.values())), "features" if columns else "views", take)
+    single = _precision(all(isinstance(view, list) or view.dtype == np.float32 for view in views.values()))
+    return Samples(tuple(views), next(iter(sizes.values())), "features" if columns else "views", take, single)
 
 
 def split_missing(label: str, points: Any) -> tuple[Any, Array]:

@@ -1,0 +1,6 @@
+"""The estimators: models with scikit-learn's manners on top of kernels and inference."""
+
+from bemkl.estimators.classification import BEMKLClassifier
+from bemkl.estimators.regression import BEMKLRegressor
+
+__all__ = ["BEMKLClassifier", "BEMKLRegressor"]

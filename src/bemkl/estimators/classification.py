@@ -1,0 +1,294 @@
+"""The classifier: binary, multiclass and multilabel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+
+from bemkl.arrays import Array
+from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
+from bemkl.inference import Probit
+from bemkl.kernels import KernelBank
+
+
+class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """
+    Bayesian efficient multiple kernel learning for labels of two or more classes, or several labels a sample.
+
+    Parameters
+    ----------
+    kernels : KernelBank, "precomputed" or None
+        Where kernels come from. None takes a small bank that suits the samples (`default_bank`). With
+        "precomputed", X holds kernels: an array of shape (n_samples, n_train, n_kernels), a `KernelStack`, a list of
+        matrices, or a dict of them.
+    kernel_prior : {"dense", "sparse"} or (float, float)
+        Prior of the kernel weights' precisions, a gamma distribution by shape and scale. "dense" is (1, 1) and keeps
+        all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help.
+    sample_prior : {"dense", "sparse"} or (float, float)
+        Prior of the sample weights' precisions.
+    bias_prior : {"dense", "sparse"} or (float, float)
+        Prior of the biases' precisions.
+    intermediate_std : float or "learn"
+        Standard deviation of the intermediate outputs; the paper has 1, its program 0.1.
+    margin : float
+        Margin between the classes.
+    multiclass : {"shared", "ovr"}
+        Whether classes, or labels of a sample, share the kernel weights, or each has its own.
+    predictive : {"exact", "paper"}
+        How probabilities are computed: exactly under the posterior, or as the paper prints it.
+    landmarks : int, array_like of int, {"kmeans++", "pivoted"}, (str, int) or None
+        Training samples that serve as basis points: how many, which rows, by which strategy, or both; None for all.
+    max_iter : int
+        Most iterations.
+    tol : float or None
+        Stop when the lower bound changes by less than this, relative to its size; None for exactly `max_iter`.
+    n_init : int
+        Number of starts. The first is deterministic, the others have random kernel weights; the highest bound wins.
+    warm_start : bool
+        Whether `fit` goes on from the last posterior.
+    random_state : int, RandomState or None
+        Draws for starts after the first, and for landmarks.
+    verbose : int
+        0 for silence, 1 for a progress bar or, in a log, some lines, 2 for a line an iteration in a log.
+    n_jobs : int or None
+        Number of starts and classes with their own weights to fit at the same time, in threads.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes; numbers of the labels for several labels a sample.
+    kernel_names_ : list of str
+        Names of the kernels.
+    kernel_weights_ : ndarray of shape (n_kernels,) or (n_classes, n_kernels)
+        Expected kernel weights; a row a class where each has its own.
+    kernel_weights_std_ : ndarray of shape (n_kernels,) or (n_classes, n_kernels)
+        Their standard deviations.
+    selected_kernels_ : ndarray of int
+        Kernels with a weight of more than 1 % of the largest, in absolute value, for any class.
+    dual_coef_ : ndarray of shape (n_basis, n_outputs)
+        Expected sample weights.
+    intercept_ : ndarray of shape (n_outputs,)
+        Expected biases.
+    lower_bound_ : float
+        Exact lower bound of the evidence.
+    lower_bounds_ : ndarray of shape (n_iter_,)
+        The bound after each iteration.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether the bound settled.
+    posterior_ : State or tuple of State
+        The posterior; one a class where each has its own weights.
+    landmarks_ : ndarray of int or None
+        Rows that are landmarks.
+    n_features_in_ : int
+        Number of features, views or, for kernels, training samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bemkl import BEMKLClassifier, KernelBank, KernelSpec
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 3))
+    >>> y = np.where(X[:, 0] * X[:, 2] > 0, "same", "different")
+    >>> bank = KernelBank([KernelSpec("gaussian", on, {"width": 1.0}) for on in ([0, 1], [0, 2], [1, 2])])
+    >>> model = BEMKLClassifier(bank, kernel_prior="sparse").fit(X[:80], y[:80])
+    >>> [model.kernel_names_[m] for m in model.selected_kernels_]
+    ['gaussian(w=1) on x0 + x2']
+    >>> float(model.score(X[80:], y[80:]))
+    0.85
+    """
+
+    def __init__(
+        self,
+        kernels: KernelBank | str | None = None,
+        *,
+        kernel_prior: Any = "dense",
+        sample_prior: Any = (1.0, 1.0),
+        bias_prior: Any = (1.0, 1.0),
+        intermediate_std: float | str = 1.0,
+        margin: float = 1.0,
+        multiclass: str = "shared",
+        predictive: str = "exact",
+        landmarks: Any = None,
+        max_iter: int = 1000,
+        tol: float | None = 1e-5,
+        n_init: int = 1,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.kernel_prior = kernel_prior
+        self.sample_prior = sample_prior
+        self.bias_prior = bias_prior
+        self.intermediate_std = intermediate_std
+        self.margin = margin
+        self.multiclass = multiclass
+        self.predictive = predictive
+        self.landmarks = landmarks
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> BEMKLClassifier:
+        """
+        Learn from samples and their labels.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Training samples; rows of NaN in all columns of a group are samples without that view.
+        y : array_like of shape (n_samples,) or (n_samples, n_labels)
+            Labels of any kind, or zeros and ones for several labels a sample.
+        **unsupported : Any
+            Refused: there are no weights of samples.
+
+        Returns
+        -------
+        BEMKLClassifier
+            This classifier.
+        """
+        refuse_arguments(self, unsupported)
+        if self.multiclass not in ("shared", "ovr"):
+            raise ValueError(f'multiclass: expected "shared" or "ovr", got {self.multiclass!r}.')
+        classes, signs, several = _encode(type(self).__name__, y)
+        if self.multiclass == "ovr" and signs.shape[1] > 1:
+            likelihoods = [Probit(column, margin=self.margin) for column in signs.T]
+            labels = [str(label) for label in classes]
+        else:
+            likelihoods, labels = [Probit(signs, margin=self.margin)], ["fit"]
+        self._learn(X, likelihoods, labels)
+        self.classes_, self._several, self._single = classes, several, signs.shape[1] == 1
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """
+        Return the expected scores.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The scores; for two classes, positive ones speak for ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if self._single and not self._several else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """
+        Return the labels with the largest scores.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            The classes, or zeros and ones for several labels a sample.
+        """
+        scores = self._scores(X)
+        if self._several:
+            return (scores > 0.0).astype(int)
+        chosen = (scores[:, 0] > 0.0).astype(int) if self._single else scores.argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[chosen]
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """
+        Return the probabilities of the classes.
+
+        The probability of a score is the normal one under its exact mean and variance. With more than two classes these
+        are divided by their sum; where the variances of the scores differ much, the class with the largest
+        probability may not be the one with the largest score, which `predict` returns.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+            The probabilities; of each label being 1 for several labels a sample.
+        """
+        parts = [prediction.probability for prediction in self._predictions(X)]
+        positive: Array = np.hstack([part for part in parts if part is not None])
+        if self._several:
+            return positive
+        if self._single:
+            return np.hstack([1.0 - positive, positive])
+        # A floor keeps the sum above zero where all classes are out of the question.
+        positive = np.maximum(positive, np.finfo(np.float64).tiny)
+        probability: Array = positive / positive.sum(axis=1, keepdims=True)
+        return probability
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """
+        Return the share of samples with the right label.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Samples.
+        y : array_like of shape (n_samples,) or (n_samples, n_labels)
+            Their labels.
+        sample_weight : array_like of shape (n_samples,), optional
+            Weights of the samples in the share.
+
+        Returns
+        -------
+        float
+            The share; for several labels a sample, all of them have to be right.
+        """
+        check_is_fitted(self)
+        if not self._several:
+            unknown = np.setdiff1d(np.asarray(y), self.classes_)
+            if unknown.size:
+                raise ValueError(
+                    f"y: the labels {unknown[:5].tolist()} were not there in training, where the classes were "
+                    f"{self.classes_[:8].tolist()}. Leave those samples out, or train with them."
+                )
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Add that samples may have several labels."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _encode(name: str, y: Any) -> tuple[npt.NDArray[Any], Array, bool]:
+    """Return the classes, signs of shape (n_samples, n_outputs), and whether a sample may have several labels."""
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    y = check_array(y, ensure_2d=False, accept_sparse=True, dtype=None, input_name="y")
+    check_classification_targets(y)
+    if type_of_target(y) == "multilabel-indicator":
+        several = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        return np.arange(several.shape[1]), np.where(several > 0, 1.0, -1.0), True
+    labels = column_or_1d(y, warn=True)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y: expected samples of at least 2 classes, got one class only: {classes.tolist()}. "
+            "Add samples of another class."
+        )
+    signs = np.where(labels[:, None] == classes, 1.0, -1.0)
+    return classes, signs[:, 1:] if len(classes) == 2 else signs, False

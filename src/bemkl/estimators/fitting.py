@@ -1,0 +1,152 @@
+"""Fit one or more problems, from one or more starts, in one or more threads, until done or interrupted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from bemkl.arrays import finite_number, whole_number
+from bemkl.estimators.progress import FitProgress
+from bemkl.exceptions import ConvergenceWarning
+from bemkl.inference import FitResult, Problem, State, ascend, initialise
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """
+    How hard to try.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations of a run.
+    tol : float or None
+        Relative change of the bound at which a run stops.
+    n_init : int
+        Number of starts; the first is the deterministic one, the others have random kernel weights.
+    n_jobs : int or None
+        Number of runs at the same time, in joblib's way of counting.
+    verbose : int
+        How much to show.
+    """
+
+    max_iter: Any
+    tol: Any
+    n_init: Any
+    n_jobs: Any
+    verbose: Any
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        whole_number("max_iter", self.max_iter, least=1)
+        whole_number("n_init", self.n_init, least=1)
+        if self.tol is not None:
+            finite_number("tol", self.tol, least=0.0, allow_least=True)
+
+
+def fit_problems(
+    problems: Sequence[Problem],
+    labels: Sequence[str],
+    starts: Sequence[State | None],
+    effort: Effort,
+    rng: np.random.Generator,
+) -> list[FitResult]:
+    """
+    Fit problems, and keep the best start of each.
+
+    An interrupt from the keyboard ends every run after the iteration it is in, and a run that had none yet after its
+    first. A second interrupt is raised.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        What is to be fitted.
+    labels : sequence of str
+        What to call each in the progress report.
+    starts : sequence of State or None
+        Where to start each.
+    effort : Effort
+        How hard to try.
+    rng : numpy.random.Generator
+        Draws for the starts after the first.
+
+    Returns
+    -------
+    list of FitResult
+        The result of each problem with the highest bound.
+    """
+    jobs = [(p, n, rng.spawn(1)[0] if n else None) for p in range(len(problems)) for n in range(effort.n_init)]
+    names = [labels[p] + (f", start {n + 1}" if effort.n_init > 1 else "") for p, n, _ in jobs]
+    stopped = Event()
+
+    def work(job: int) -> FitResult | None:
+        p, n, generator = jobs[job]
+        if n and stopped.is_set():
+            return None
+        state = starts[p] if generator is None else initialise(problems[p], generator)
+        look = progress.watch(job)
+
+        def watch(iteration: int, state: State, bound: float) -> bool:
+            return look(iteration, state, bound) or stopped.is_set()
+
+        return ascend(problems[p], state, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
+
+    with FitProgress(effort.verbose, names, effort.max_iter, effort.tol) as progress:
+        workers = min(effective_n_jobs(effort.n_jobs), len(jobs))
+        results = _in_turn(work, len(jobs), stopped) if workers == 1 else _at_once(work, len(jobs), stopped, workers)
+    best = []
+    for p in range(len(problems)):
+        mine = [result for (q, _, _), result in zip(jobs, results, strict=True) if q == p and result is not None]
+        best.append(max(mine, key=lambda result: result.lower_bound))
+    _warn(best, effort)
+    return best
+
+
+def _in_turn(work: Any, n_jobs: int, stopped: Event) -> list[FitResult | None]:
+    results = []
+    for job in range(n_jobs):
+        try:
+            results.append(work(job))
+        except KeyboardInterrupt:
+            if stopped.is_set():
+                raise
+            stopped.set()
+            results.append(work(job))
+        if results[-1] is not None and results[-1].interrupted:
+            stopped.set()
+    return results
+
+
+def _at_once(work: Any, n_jobs: int, stopped: Event, workers: int) -> list[FitResult | None]:
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(work, job) for job in range(n_jobs)]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            stopped.set()
+            return [future.result() for future in futures]
+
+
+def _warn(results: list[FitResult], effort: Effort) -> None:
+    """Warn once about runs that did not settle, however many there are."""
+    if effort.tol is None and not any(result.interrupted for result in results):
+        return
+    open_ends = [result for result in results if not result.converged]
+    if open_ends:
+        interrupted = any(result.interrupted for result in open_ends)
+        end = "the fit was interrupted" if interrupted else f"max_iter={effort.max_iter} was reached"
+        which = "" if len(results) == 1 else f" in {len(open_ends)} of {len(results)} runs"
+        warnings.warn(
+            f"{end} after {max(result.n_iter for result in open_ends)} iterations{which}, before the lower bound "
+            f"settled within tol={effort.tol}. The model holds what was learned until then. Raise max_iter, or call "
+            "fit again with warm_start=True to go on.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

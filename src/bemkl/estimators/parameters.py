@@ -1,0 +1,72 @@
+"""From what a user writes to the priors of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bemkl.distributions import Gamma, PointMass, Precision
+from bemkl.inference import DENSE, SPARSE
+
+_NAMED = {"dense": DENSE, "sparse": SPARSE}
+
+
+def gamma_prior(name: str, value: Any) -> Gamma:
+    """
+    Read the prior of a precision.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    value : {"dense", "sparse"}, (float, float) or Gamma
+        A named prior, or shape and scale.
+
+    Returns
+    -------
+    Gamma
+        The prior.
+
+    Examples
+    --------
+    >>> float(gamma_prior("kernel_prior", (2.0, 0.5)).mean)
+    1.0
+    """
+    if isinstance(value, Gamma):
+        return value
+    if isinstance(value, str) and value in _NAMED:
+        return _NAMED[value]
+    try:
+        shape, scale = (float("nan"), float("nan")) if isinstance(value, str) else value
+        return Gamma(shape, scale)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f'{name}: expected "dense", "sparse" or a pair of positive numbers (shape, scale), got {value!r}. '
+            '"dense" is (1, 1) and "sparse" is (1e-10, 1e10).'
+        ) from None
+
+
+def intermediate_prior(value: Any) -> Precision:
+    """
+    Read the deviation of the intermediate outputs.
+
+    Parameters
+    ----------
+    value : float or "learn"
+        A known standard deviation, or the wish to learn it.
+
+    Returns
+    -------
+    PointMass or Gamma
+        Prior of the precision.
+
+    Examples
+    --------
+    >>> float(intermediate_prior(0.5).mean)
+    4.0
+    """
+    if isinstance(value, str) and value == "learn":
+        return DENSE
+    try:
+        return PointMass.from_std(value)
+    except ValueError:
+        raise ValueError(f'intermediate_std: expected a positive number or "learn", got {value!r}.') from None

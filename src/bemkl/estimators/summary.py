@@ -1,0 +1,170 @@
+"""The table of kernel weights: which kernels matter, and how sure we are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from bemkl.arrays import Array
+from bemkl.inference import FittedBlock
+
+SELECTED = 1e-2
+"""A kernel is selected where its weight is more than this share of the largest, in absolute value."""
+
+
+def selected(weights: Array) -> npt.NDArray[np.bool_]:
+    """
+    Tell which kernels a combination uses.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_kernels,)
+        Expected kernel weights.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_kernels,)
+        Whether a weight is more than 1 % of the largest, in absolute value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> selected(np.array([2.0, -0.5, 0.01]))
+    array([ True,  True, False])
+    """
+    size = np.abs(weights)
+    chosen: npt.NDArray[np.bool_] = size > SELECTED * size.max()
+    return chosen
+
+
+def shares(fitted: FittedBlock) -> Array:
+    """
+    Share of each kernel in how the decisions on the training samples vary.
+
+    Parameters
+    ----------
+    fitted : FittedBlock
+        The fitted block.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        Deviations of the kernels' contributions over the samples, averaged over the outputs, as parts of their sum.
+    """
+    deviation = np.abs(fitted.weights.mean) * fitted.state.pair.intermediate_mean.std(axis=2).mean(axis=0)
+    total = deviation.sum()
+    share: Array = deviation / total if total > 0.0 else deviation
+    return share
+
+
+def weight_rows(names: Sequence[str], fitted: FittedBlock, coverage: float) -> list[dict[str, Any]]:
+    """
+    Describe the kernel weights of one fit, largest first.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the kernels.
+    fitted : FittedBlock
+        The fitted block.
+    coverage : float
+        Probability of the intervals.
+
+    Returns
+    -------
+    list of dict
+        Kernel, weight, std, low, high and share, rounded to the digits that are worth reading.
+    """
+    mean, std = fitted.weights.mean, np.sqrt(fitted.weights.covariance.diagonal())
+    half = ndtri(0.5 + 0.5 * coverage) * std
+    largest = np.abs(mean).max()
+    digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
+    columns = {"weight": mean, "std": std, "low": mean - half, "high": mean + half}
+    rounded = {name: np.round(values, digits) for name, values in columns.items()}
+    rounded["share"] = np.round(shares(fitted), 4)
+    return [
+        {"kernel": names[m]} | {name: float(values[m]) for name, values in rounded.items()}
+        for m in np.argsort(-np.abs(mean), kind="stable")
+    ]
+
+
+class WeightTable(Sequence[dict[str, Any]]):
+    """
+    Rows with named columns that print well, for those without pandas.
+
+    Parameters
+    ----------
+    rows : list of dict
+        The rows, all with the same keys.
+
+    Examples
+    --------
+    >>> WeightTable([{"kernel": "linear", "weight": 0.5}, {"kernel": "cosine", "weight": -0.25}])
+    kernel  weight
+    linear     0.5
+    cosine   -0.25
+    """
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = rows
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._rows[0]) if self._rows else []
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a row by position, rows by slice, or a column by name."""
+        if isinstance(key, str):
+            return [row[key] for row in self._rows]
+        return WeightTable(self._rows[key]) if isinstance(key, slice) else self._rows[key]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Go through the rows."""
+        return iter(self._rows)
+
+    def __repr__(self) -> str:
+        """Align the columns."""
+        shown = [[_cell(value) for value in row.values()] for row in self._rows]
+        widths = [max(map(len, cells)) for cells in zip(self.columns, *shown, strict=True)]
+        texts = [[isinstance(value, str) for value in row.values()] for row in self._rows]
+        lines = [_line(self.columns, widths, texts[0])] if self._rows else ["no rows"]
+        return "\n".join(lines + [_line(*row) for row in zip(shown, [widths] * len(shown), texts, strict=True)])
+
+
+def as_table(rows: list[dict[str, Any]]) -> Any:
+    """
+    Make rows a table.
+
+    Parameters
+    ----------
+    rows : list of dict
+        The rows.
+
+    Returns
+    -------
+    pandas.DataFrame or WeightTable
+        A data frame with the kernels as its index if pandas is installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        return WeightTable(rows)
+    return pandas.DataFrame(rows).set_index([key for key in ("class", "kernel") if key in rows[0]])
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _line(cells: list[str], widths: list[int], texts: list[bool]) -> str:
+    aligned = [c.ljust(w) if text else c.rjust(w) for c, w, text in zip(cells, widths, texts, strict=True)]
+    return "  ".join(aligned).rstrip()

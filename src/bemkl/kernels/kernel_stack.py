@@ -1,0 +1,241 @@
+"""Kernel matrices at the door: samples first, with names, sliced without copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array
+
+from bemkl.arrays import real_array
+from bemkl.kernels.stack import DenseStack
+from bemkl.kernels.views import is_views
+
+Index = npt.NDArray[np.intp]
+
+
+class KernelStack:
+    """
+    Kernel matrices of the same samples, with names.
+
+    To the outside this is an array of shape (n_samples, n_basis, n_kernels), which scikit-learn's cross-validation can
+    slice. Slices share the matrices of the stack they come from: rows and columns are only taken when a model
+    asks for the numbers.
+
+    Parameters
+    ----------
+    matrices : sequence of array_like of shape (n_samples, n_basis)
+        The kernel matrices.
+    names : sequence of str, optional
+        A name for each; "kernel 0", "kernel 1", ... without them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack = KernelStack([np.eye(4), np.ones((4, 4))], ["same", "any"])
+    >>> stack
+    KernelStack of 4 samples, 4 basis points and 2 kernels: same, any
+    >>> stack[np.ix_([0, 1], [2, 3])].shape
+    (2, 2, 2)
+    >>> np.asarray(stack[:2, :2, "same"])[..., 0]
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    ndim = 3
+
+    def __init__(self, matrices: Sequence[npt.ArrayLike], names: Sequence[str] | None = None) -> None:
+        read = [real_array("kernels", matrix) for matrix in matrices]
+        names = [f"kernel {m}" for m in range(len(read))] if names is None else [str(name) for name in names]
+        if not read or len(names) != len(read):
+            raise ValueError(f"names: expected a name for each of {len(read)} kernels, got {len(names)}.")
+        for name, matrix in zip(names, read, strict=True):
+            if matrix.ndim != 2 or 0 in matrix.shape:
+                raise ValueError(f"kernels: expected matrices, got shape {matrix.shape} for {name!r}.")
+            if matrix.shape != read[0].shape:
+                raise ValueError(
+                    f"kernels: expected matrices of the same samples, got shape {matrix.shape} for {name!r} and "
+                    f"{read[0].shape} for {names[0]!r}."
+                )
+        if len(set(names)) < len(names):
+            raise ValueError(f"names: expected different names, got {names}.")
+        self._matrices: list[npt.NDArray[Any]] | npt.NDArray[Any] = read
+        self._names = tuple(names)
+        self._rows: Index = np.arange(read[0].shape[0])
+        self._columns: Index = np.arange(read[0].shape[1])
+
+    @classmethod
+    def from_dense(cls, stack: DenseStack, names: Sequence[str]) -> KernelStack:
+        """
+        Give kernels of the inference names, without a copy.
+
+        Parameters
+        ----------
+        stack : DenseStack
+            The kernels.
+        names : sequence of str
+            A name for each; equal ones get a number.
+
+        Returns
+        -------
+        KernelStack
+            The kernels with names.
+        """
+        result = cls(list(stack.values), _distinct(names))
+        result._matrices = stack.values
+        return result
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of samples, basis points and kernels."""
+        return len(self._rows), len(self._columns), len(self._names)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the matrices: float32 if all have it, else float64."""
+        single = all(matrix.dtype == np.float32 for matrix in self._matrices)
+        return np.dtype(np.float32 if single else np.float64)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the kernels."""
+        return self._names
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        """Describe the stack in a line."""
+        shown = ", ".join(self._names[:4]) + (", …" if len(self._names) > 4 else "")
+        n_samples, n_basis, n_kernels = self.shape
+        return f"KernelStack of {n_samples} samples, {n_basis} basis points and {n_kernels} kernels: {shown}"
+
+    def __getitem__(self, key: Any) -> KernelStack:
+        """Take samples, basis points and kernels, each by slice, mask or positions; kernels also by name."""
+        parts = [part for part in (key if isinstance(key, tuple) else (key,)) if part is not Ellipsis]
+        if len(parts) > 3:
+            raise IndexError(f"expected samples, basis points and kernels, got {len(parts)} indices.")
+        parts += [slice(None)] * (3 - len(parts))
+        kernels = _positions(self._by_name(parts[2]), len(self._names))
+        result = object.__new__(KernelStack)
+        whole = np.array_equal(kernels, np.arange(len(self._names)))
+        result._matrices = self._matrices if whole else [self._matrices[m] for m in kernels]
+        result._names = tuple(self._names[m] for m in kernels)
+        result._rows = self._rows[_positions(parts[0], len(self._rows))]
+        result._columns = self._columns[_positions(parts[1], len(self._columns))]
+        return result
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return a copy as an array of shape (n_samples, n_basis, n_kernels)."""
+        if copy is False:
+            raise ValueError("a KernelStack can only be made an array by a copy.")
+        return np.moveaxis(self.dense().values, 0, -1).astype(dtype or self.dtype)
+
+    def dense(self) -> DenseStack:
+        """
+        Return the kernels in the form that the inference works on.
+
+        Returns
+        -------
+        DenseStack
+            The kernels, kernels first; without a copy if this stack came from a bank and is whole.
+        """
+        n_samples, n_basis, n_kernels = self.shape
+        if isinstance(self._matrices, np.ndarray) and self._matrices.shape == (n_kernels, n_samples, n_basis):
+            whole = np.array_equal(self._rows, np.arange(n_samples))
+            if whole and np.array_equal(self._columns, np.arange(n_basis)):
+                return DenseStack(self._matrices)
+        values = np.empty((n_kernels, n_samples, n_basis), dtype=self.dtype)
+        for out, matrix in zip(values, self._matrices, strict=True):
+            out[:] = matrix[np.ix_(self._rows, self._columns)]
+        return DenseStack(values)
+
+    def _by_name(self, key: Any) -> Any:
+        if isinstance(key, str):
+            key = [key]
+        if isinstance(key, list | tuple) and key and all(isinstance(name, str) for name in key):
+            missing = [name for name in key if name not in self._names]
+            if missing:
+                raise KeyError(f"there are no kernels {missing}; the kernels are {list(self._names[:8])}.")
+            return [self._names.index(name) for name in key]
+        return key
+
+
+def stack_kernels(
+    kernels: KernelStack | Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike] | npt.ArrayLike,
+    names: Sequence[str] | None = None,
+) -> KernelStack:
+    """
+    Put kernel matrices together.
+
+    Parameters
+    ----------
+    kernels : dict of str to matrix, list of matrices, or ndarray of shape (n_samples, n_basis, n_kernels)
+        The kernels: rows are samples, columns are training samples. One matrix alone is one kernel.
+    names : sequence of str, optional
+        Names of the kernels, where a dict does not give them.
+
+    Returns
+    -------
+    KernelStack
+        The stack, ready for cross-validation; `np.asarray` makes an array of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack_kernels({"identity": np.eye(3), "constant": np.ones((3, 3))}).shape
+    (3, 3, 2)
+    """
+    if isinstance(kernels, KernelStack):
+        return kernels
+    if isinstance(kernels, Mapping) and is_views(kernels):
+        return KernelStack(list(kernels.values()), [str(name) for name in kernels])
+    if isinstance(kernels, list | tuple) and (not kernels or np.ndim(kernels[0]) == 2):
+        return KernelStack(kernels, names)
+    if isinstance(kernels, np.ma.MaskedArray):
+        return KernelStack([real_array("kernels", kernels)])
+    array = check_array(kernels, allow_nd=True, ensure_all_finite=False, input_name="kernels")
+    if array.ndim == 2:
+        return KernelStack([check_array(array, input_name="kernels")], names)
+    if array.ndim != 3 or 0 in array.shape:
+        raise ValueError(
+            f"kernels: expected shape (n_samples, n_train, n_kernels), got {array.shape}. "
+            "Put matrices together with stack_kernels([K1, K2])."
+        )
+    if array.shape[0] != array.shape[1] and array.shape[1] == array.shape[2]:
+        raise ValueError(
+            f"kernels: expected shape (n_samples, n_train, n_kernels), got {array.shape}, which looks like kernels "
+            "first. Samples come first, so that cross-validation can slice them: use np.moveaxis(kernels, 0, -1), or "
+            "stack_kernels(list(kernels))."
+        )
+    return KernelStack([array[..., m] for m in range(array.shape[2])], names)
+
+
+def _positions(key: Any, size: int) -> Index:
+    """Turn a slice, mask or array of positions, also one of np.ix_, into positions."""
+    if isinstance(key, slice):
+        return np.arange(size)[key]
+    positions = np.asarray(key)
+    if positions.dtype == bool:
+        if positions.size != size:
+            raise IndexError(f"expected a mask of {size} values, got {positions.size}.")
+        return np.flatnonzero(positions)
+    if positions.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if positions.dtype.kind not in "iu":
+        raise IndexError(f"expected positions, a mask or a slice, got {key!r:.80}.")
+    chosen: Index = np.arange(size)[positions.reshape(-1)]
+    return chosen
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Number the later ones of equal names."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} [{seen[name]}]")
+    return result

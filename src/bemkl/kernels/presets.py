@@ -1,0 +1,79 @@
+"""Ready-made banks: the one of the paper, and the one that is used when nobody chose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bemkl.kernels.bank import KernelBank
+from bemkl.kernels.specs import KernelSpec
+from bemkl.kernels.views import read_samples
+
+_RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def paper_bank() -> KernelBank:
+    """
+    Return the bank of the paper's first experiment (section 6.1).
+
+    Ten Gaussian and three polynomial kernels on all features and on each feature, standardised, with unit diagonal:
+    13 (n_features + 1) kernels, known when the bank meets the data.
+
+    Returns
+    -------
+    KernelBank
+        The bank, not fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> paper_bank().fit_transform(np.random.default_rng(0).normal(size=(4, 2))).shape
+    (4, 4, 39)
+    """
+    widths, degrees = [2.0**power for power in range(-3, 7)], [1, 2, 3]
+    specs = [
+        KernelSpec(kernel, on, parameters)
+        for on in ("all", "each")
+        for kernel, parameters in (("gaussian", {"width": widths}), ("polynomial", {"degree": degrees}))
+    ]
+    return KernelBank(specs, standardise=True, scaling="spherical")
+
+
+def default_bank(X: Any) -> KernelBank:
+    r"""
+    Return a small bank that suits samples nobody chose kernels for.
+
+    On all columns of a table, or on each view of a dict: Gaussian kernels with widths from a quarter to four times
+    the root of the number of features, which is about the distance of standardised points, and a polynomial kernel of
+    degree 1; on sequences, spectrum kernels of lengths 1 to 3. Standardised, with unit diagonal.
+
+    Parameters
+    ----------
+    X : array_like, data frame, sparse matrix, or dict of these
+        Samples that the bank will be fitted on.
+
+    Returns
+    -------
+    KernelBank
+        The bank, not fitted.
+
+    Examples
+    --------
+    >>> default_bank({"shape": [[1.0, 2.0], [0.5, 3.0]], "text": ["GAT", "TACA"]}).fit_transform(
+    ...     {"shape": [[1.0, 2.0], [0.5, 3.0]], "text": ["GAT", "TACA"]}
+    ... ).names[4:7]
+    ('gaussian(w=5.65685) on shape', 'polynomial(d=1) on shape', 'spectrum(l=1) on text')
+    """
+    samples = read_samples(X)
+    specs = []
+    for label, positions in samples.find("all" if samples.kind == "features" else "each"):
+        points = samples.take(positions)
+        on: Any = "all" if samples.kind == "features" else label
+        if isinstance(points, list):
+            specs.append(KernelSpec("spectrum", on, {"length": [1, 2, 3]}))
+        else:
+            widths = [float(width * np.sqrt(points.shape[1])) for width in _RELATIVE_WIDTHS]
+            specs.append(KernelSpec("gaussian", on, {"width": widths}))
+            specs.append(KernelSpec("polynomial", on, {"degree": 1}))
+    return KernelBank(specs, standardise=True, scaling="spherical")

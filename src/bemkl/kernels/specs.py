@@ -1,0 +1,303 @@
+"""What a bank is made of: families of kernels, and the groups of columns they become when they meet samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from bemkl.arrays import Array
+from bemkl.kernels.registry import KernelFunction, Matrix, find_kernel
+from bemkl.kernels.scaling import SCALINGS, Scaling
+from bemkl.kernels.views import Columns, Samples, split_missing
+
+_SHORT = {"width": "w", "degree": "d", "length": "l", "period": "p"}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """
+    A family of kernels: one function, some groups of columns, a grid of parameters.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        Name of a kernel, or a function of X and Z.
+    on : str, int, or sequence of these
+        "all" columns together, "each" column alone, or the columns of one group by name or position. In a dict of
+        views, a view is a column.
+    parameters : mapping of str to value or sequence of values
+        Parameters of the kernel; sequences span a grid, with a kernel for each combination.
+    """
+
+    kernel: str | Matrix
+    on: Columns = "all"
+    parameters: Mapping[str, Any] | None = None
+
+    def grid(self) -> list[dict[str, Any]]:
+        """
+        Return the combinations of parameters.
+
+        Returns
+        -------
+        list of dict
+            Parameters of each kernel.
+        """
+        names = list(self.parameters or {})
+        values = [v if isinstance(v, list | tuple | np.ndarray) else [v] for v in (self.parameters or {}).values()]
+        return [dict(zip(names, combination, strict=True)) for combination in product(*values)]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """
+    One kernel of a group.
+
+    Parameters
+    ----------
+    function : KernelFunction
+        The kernel function.
+    parameters : dict
+        Its parameters.
+    """
+
+    function: KernelFunction
+    parameters: dict[str, Any]
+
+    def name_on(self, label: str) -> str:
+        """
+        Name this kernel readably.
+
+        Parameters
+        ----------
+        label : str
+            Name of the group.
+
+        Returns
+        -------
+        str
+            Function, parameters and group.
+        """
+        values = {_SHORT.get(key, key): f"{v:g}" if isinstance(v, float) else v for key, v in self.parameters.items()}
+        shown = ", ".join(f"{key}={value}" for key, value in values.items())
+        return f"{self.function.name}({shown}) on {label}" if shown else f"{self.function.name} on {label}"
+
+
+def gather(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, list[int], list[Member]]]:
+    """
+    Expand specifications on samples, so that kernels on the same columns are together.
+
+    Parameters
+    ----------
+    specs : sequence of KernelSpec
+        Families of kernels.
+    samples : Samples
+        What they are to be put on.
+
+    Returns
+    -------
+    list of (str, list of int, list of Member)
+        Label, columns and kernels of each group.
+    """
+    groups: dict[tuple[int, ...], tuple[str, list[Member]]] = {}
+    for spec in specs:
+        if not isinstance(spec, KernelSpec):
+            raise ValueError(f"specs: expected KernelSpec objects, got {spec!r}.")
+        function = find_kernel(spec.kernel)
+        for label, positions in samples.find(spec.on):
+            _, members = groups.setdefault(tuple(positions), (label, []))
+            members.extend(Member(function, parameters) for parameters in spec.grid())
+    if not groups:
+        raise ValueError("specs: expected at least one KernelSpec, got none.")
+    return [(label, list(positions), members) for positions, (label, members) in groups.items()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedGroup:
+    """
+    A group of columns, with what was learned from its training samples and the kernels on it.
+
+    Parameters
+    ----------
+    label : str
+        Name of the group.
+    columns : list of str
+        Names of its columns.
+    members : list of Member
+        Its kernels.
+    mean : ndarray of shape (n_features,) or float
+        What is subtracted from the points.
+    deviation : ndarray of shape (n_features,) or float
+        What they are divided by.
+    points : ndarray of shape (n_basis, n_features) or list of str
+        Basis points, standardised.
+    present : ndarray of shape (n_basis,)
+        1 for basis points that have this group, 0 for missing ones.
+    scalings : list of Scaling or None
+        Fitted scaling of each kernel, once there is one.
+    """
+
+    label: str
+    columns: list[str]
+    members: list[Member]
+    mean: Any
+    deviation: Any
+    points: Any
+    present: Array
+    scalings: list[Scaling] | None = None
+
+    def read(self, samples: Samples) -> tuple[Any, Array]:
+        """
+        Take this group's points of some samples.
+
+        Parameters
+        ----------
+        samples : Samples
+            The samples.
+
+        Returns
+        -------
+        points : ndarray of shape (n_samples, n_features) or list of str
+            The points, standardised like the training samples.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+        """
+        points, present = split_missing(self.label, samples.take(samples.find(self.columns)[0][1]))
+        return points if isinstance(points, list) else (points - self.mean) / self.deviation, present
+
+    def restricted(self, rows: Any) -> FittedGroup:
+        """
+        Keep only some of the basis points.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Which ones.
+
+        Returns
+        -------
+        FittedGroup
+            The group with these basis points.
+        """
+        points = [self.points[i] for i in rows] if isinstance(self.points, list) else self.points[rows]
+        return replace(self, points=points, present=self.present[rows])
+
+    def fill(self, out: Any, points: Any, present: Array) -> None:
+        """
+        Write the kernels between points and basis points, before scaling; distances are computed once.
+
+        Parameters
+        ----------
+        out : ndarray of shape (n_members, n_samples, n_basis)
+            Where to write.
+        points : ndarray of shape (n_samples, n_features) or list of str
+            The points.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+        """
+        distances: dict[str, Array] = {}
+        for kernel, member in zip(out, self.members, strict=True):
+            function = member.function
+            if function.metric is not None and function.profile is not None:
+                if function.metric not in distances:
+                    distances[function.metric] = cdist(points, self.points, function.metric)
+                kernel[:] = function.profile(distances[function.metric], **member.parameters)
+            else:
+                kernel[:] = function.matrix(points, self.points, **member.parameters)
+        self._drop_missing(out, present)
+
+    def with_scalings(self, name: str, square: Any) -> FittedGroup:
+        """
+        Fit the scaling of each kernel.
+
+        Parameters
+        ----------
+        name : str
+            Which scaling.
+        square : ndarray of shape (n_members, n_basis, n_basis)
+            Kernels between the basis points.
+
+        Returns
+        -------
+        FittedGroup
+            The group with scalings.
+        """
+        return replace(self, scalings=[SCALINGS[name](kernel) for kernel in square])
+
+    def scale(self, out: Any, diagonals: Any, present: Array) -> None:
+        """
+        Scale kernels in place.
+
+        Parameters
+        ----------
+        out : ndarray of shape (n_members, n_samples, n_basis)
+            Kernels between points and basis points.
+        diagonals : iterable of ndarray of shape (n_samples,)
+            Values k(x, x) of the points, a kernel at a time.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+        """
+        for kernel, diagonal, scaling in zip(out, diagonals, self.scalings or (), strict=True):
+            kernel[:] = scaling.apply(kernel, diagonal)
+        self._drop_missing(out, present)
+
+    def diagonals(self, points: Any, present: Array) -> list[Array]:
+        """
+        Values k(x, x) of some points, a kernel at a time.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_samples, n_features) or list of str
+            The points.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+
+        Returns
+        -------
+        list of ndarray of shape (n_samples,)
+            The values.
+        """
+        return [present * member.function.diagonal_of(points, **member.parameters) for member in self.members]
+
+    def _drop_missing(self, out: Any, present: Array) -> None:
+        """Make missing samples similar to nothing; also after scaling, because centring moves zeros."""
+        if not (present.all() and self.present.all()):
+            out *= (present[:, None] * self.present).astype(out.dtype)
+
+
+def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *, standardise: bool) -> FittedGroup:
+    """
+    Learn moments of a group's columns from training samples.
+
+    Parameters
+    ----------
+    samples : Samples
+        The training samples.
+    family : (str, list of int, list of Member)
+        Label, columns and kernels of the group.
+    standardise : bool
+        Whether the columns are standardised; a constant one is only centred.
+
+    Returns
+    -------
+    FittedGroup
+        The group with all training samples as basis points.
+    """
+    label, positions, members = family
+    points, present = split_missing(label, samples.take(positions))
+    if not present.any():
+        raise ValueError(f"X: no training sample has {label}, all its rows are NaN. Leave it out of the specs.")
+    mean: Any = 0.0
+    deviation: Any = 1.0
+    if standardise and not isinstance(points, list):
+        there = points[present > 0.0]
+        mean, deviation = there.mean(axis=0), there.std(axis=0)
+        # The deviation of a constant column is zero only up to the rounding of its mean.
+        constant = deviation <= 10.0 * np.finfo(np.float64).eps * np.abs(there).max(axis=0)
+        deviation = np.where(constant, 1.0, deviation)
+    points = points if isinstance(points, list) else (points - mean) / deviation
+    return FittedGroup(label, [samples.names[j] for j in positions], members, mean, deviation, points, present)

@@ -1,0 +1,34 @@
+"""scikit-learn's own checks of estimators."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec
+
+ESTIMATORS = [
+    BEMKLClassifier(tol=1e-4),
+    BEMKLClassifier(multiclass="ovr", kernel_prior="sparse", tol=1e-4),
+    BEMKLClassifier(kernels="precomputed", tol=1e-4),
+    BEMKLRegressor(tol=1e-4),
+    BEMKLRegressor(landmarks="pivoted", tol=1e-4),
+    KernelBank([KernelSpec("gaussian", "all", {"width": [0.5, 1.0]}), KernelSpec("linear", "each")]),
+]
+
+
+# Checks that are expected to fail, and why.
+EXCEPTIONS = {
+    "check_decision_proba_consistency": (
+        "a decision is the mean of a score, a probability also depends on its variance, which differs between samples: "
+        "the two need not rank samples alike"
+    )
+}
+
+
+def exceptions(estimator):
+    # The sparse classifier happens to pass on the check's 20 samples, and a check that passes must not be excepted.
+    affected = isinstance(estimator, BEMKLClassifier) and estimator.kernel_prior == "dense"
+    return EXCEPTIONS if affected else {}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=exceptions)
+def test_check(estimator, check):
+    check(estimator)
