@@ -20,6 +20,8 @@ ARROWS = {
     "kernels": {"arrays", "kernels"},
     "inference": {"arrays", "exceptions", "distributions", "linalg", "inference"},
     "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
+    "persistence": {"exceptions"},
+    "plots": {"arrays"},
 }
 # Within the inference: each file knows only the ones before it.
 INFERENCE_ORDER = [
@@ -43,10 +45,12 @@ INFERENCE_ORDER = [
 PLUG_INS = {"pair", "weights", "likelihoods"}
 # Where each outside library may be imported; the standard library and NumPy are free.
 OUTSIDE = {
-    "scipy": {"special", "distributions", "kernels", "inference", "estimators"},
-    "sklearn": {"exceptions", "kernels", "estimators"},
+    "scipy": {"special", "distributions", "kernels", "inference", "estimators", "plots"},
+    "sklearn": {"exceptions", "kernels", "estimators", "persistence"},
     "joblib": {"estimators"},
+    "matplotlib": {"plots"},
     "rich": {"estimators"},
+    "skops": {"persistence"},
     "pandas": {"estimators"},
 }
 

@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
 from bemkl.kernels import KernelBank, KernelSpec, KernelStack, paper_bank, stack_kernels
+from bemkl.persistence import load_model, save_model
 
 __version__ = version("bemkl")
 __all__ = [
@@ -13,6 +14,8 @@ __all__ = [
     "KernelSpec",
     "KernelStack",
     "__version__",
+    "load_model",
     "paper_bank",
+    "save_model",
     "stack_kernels",
 ]

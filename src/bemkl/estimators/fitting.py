@@ -91,7 +91,7 @@ def fit_problems(
         if n and stopped.is_set():
             return None
         state = starts[p] if generator is None else initialise(problems[p], generator)
-        look = progress.watch(job)
+        look = progress.watch(job, problems[p].n_observations)
 
         def watch(iteration: int, state: State, bound: float) -> bool:
             return look(iteration, state, bound) or stopped.is_set()
@@ -148,5 +148,5 @@ def _warn(results: list[FitResult], effort: Effort) -> None:
             f"settled within tol={effort.tol}. The model holds what was learned until then. Raise max_iter, or call "
             "fit again with warm_start=True to go on.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,  # the line that called fit
         )

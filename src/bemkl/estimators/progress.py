@@ -36,7 +36,7 @@ class FitProgress:
     Examples
     --------
     >>> with FitProgress(0, ["fit"], 100, 1e-5) as progress:
-    ...     watch = progress.watch(0)
+    ...     watch = progress.watch(0, 50)
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class FitProgress:
         if self._live is not None:
             self._live.stop()
 
-    def watch(self, run: int) -> Watch:
+    def watch(self, run: int, n_observations: int) -> Watch:
         """
         Return what a run calls after each iteration.
 
@@ -73,6 +73,8 @@ class FitProgress:
         ----------
         run : int
             Which run.
+        n_observations : int
+            Number of labels or responses that it learns from.
 
         Returns
         -------
@@ -82,26 +84,27 @@ class FitProgress:
         if not self._verbose:
             return lambda iteration, state, bound: False
         label = self._labels[run]
-        task = None if self._live is None else self._live.add_task(label, total=self._max_iter, text="")
+        task = None if self._live is None else self._live.add_task(label, total=None, text="")
         started, bounds = time.perf_counter(), list[float]()
 
         def look(iteration: int, state: State, bound: float) -> bool:
             bounds.append(bound)
-            left = iterations_left(bounds, self._max_iter, self._tol)
-            seconds = (time.perf_counter() - started) / iteration * left
+            left = iterations_left(bounds, self._max_iter, self._tol, n_observations)
+            seconds = None if left is None else (time.perf_counter() - started) / iteration * left
             self._show(label, task, iteration, left, describe(iteration, state, bounds, seconds))
             return False
 
         return look
 
-    def _show(self, label: str, task: TaskID | None, iteration: int, left: int, text: str) -> None:
+    def _show(self, label: str, task: TaskID | None, iteration: int, left: int | None, text: str) -> None:
         if self._live is not None and task is not None:
-            self._live.update(task, completed=iteration, total=iteration + left, text=text)
+            total = None if left is None else iteration + left
+            self._live.update(task, completed=iteration, total=total, text=text)
         elif self._verbose > 1 or left == 0 or iteration & (iteration - 1) == 0:
             self._console.print(f"{label}: {text}", highlight=False, markup=False)
 
 
-def iterations_left(bounds: list[float], max_iter: int, tol: float | None) -> int:
+def iterations_left(bounds: list[float], max_iter: int, tol: float | None, n_observations: int) -> int | None:
     """
     Guess how many iterations a run still needs, from how fast the changes of its bound shrink.
 
@@ -113,22 +116,26 @@ def iterations_left(bounds: list[float], max_iter: int, tol: float | None) -> in
         Most iterations.
     tol : float or None
         Relative change of the bound at which the run stops.
+    n_observations : int
+        Number of labels or responses that it learns from.
 
     Returns
     -------
-    int
-        The guess; 0 where the run is over.
+    int or None
+        The guess; 0 where the run is over, None where it is too early to tell.
 
     Examples
     --------
-    >>> iterations_left([-100.0 - 2.0**-k for k in range(8)], max_iter=1000, tol=1e-5)
+    >>> iterations_left([-100.0 - 2.0**-k for k in range(8)], max_iter=1000, tol=1e-5, n_observations=50)
     3
     """
     most = max_iter - len(bounds)
-    if tol is None or len(bounds) < 3:
+    if tol is None or most == 0:
         return most
+    if len(bounds) < 4:
+        return None
     changes = np.abs(np.diff(bounds[-_MEMORY - 1 :]))
-    goal = tol * abs(bounds[-1])
+    goal = tol * max(abs(bounds[-1]), n_observations)
     if changes[-1] <= goal:
         return 0
     rate = (changes[-1] / changes[0]) ** (1.0 / (len(changes) - 1)) if changes[0] > 0.0 else 1.0
@@ -137,7 +144,7 @@ def iterations_left(bounds: list[float], max_iter: int, tol: float | None) -> in
     return int(min(most, np.ceil(np.log(goal / changes[-1]) / np.log(rate))))
 
 
-def describe(iteration: int, state: State, bounds: list[float], seconds: float) -> str:
+def describe(iteration: int, state: State, bounds: list[float], seconds: float | None) -> str:
     """
     Describe a run in a line.
 
@@ -149,7 +156,7 @@ def describe(iteration: int, state: State, bounds: list[float], seconds: float) 
         The posterior.
     bounds : list of float
         Bounds so far.
-    seconds : float
+    seconds : float or None
         Time that is left, by a guess.
 
     Returns
@@ -159,8 +166,8 @@ def describe(iteration: int, state: State, bounds: list[float], seconds: float) 
     """
     change = f"+{bounds[-1] - bounds[-2]:.2g}" if len(bounds) > 1 else "start"
     active = selected(state.weights.moments(0).mean)
+    text = f"iteration {iteration}, bound {bounds[-1]:.6g} ({change}), {active.sum()} of {len(active)} kernels active"
+    if seconds is None:
+        return text
     minutes, rest = divmod(round(seconds), 60)
-    return (
-        f"iteration {iteration}, bound {bounds[-1]:.6g} ({change}), {active.sum()} of {len(active)} kernels active, "
-        f"{minutes}:{rest:02d} left"
-    )
+    return f"{text}, {minutes}:{rest:02d} left"

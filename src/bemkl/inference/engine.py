@@ -178,8 +178,8 @@ def ascend(
     max_iter : int
         Most iterations to do.
     tol : float or None
-        Stop when the bound changes by less than this, relative to its size. None asks for exactly `max_iter`
-        iterations.
+        Stop when the bound changes by less than this, relative to its size or, if that is more, to the number of
+        observed labels and responses. None asks for exactly `max_iter` iterations.
     watch : callable, optional
         Called after each iteration with its number, the posterior and the bound. A true answer stops the run.
 
@@ -203,7 +203,7 @@ def ascend(
         for reached, terms in islice(iterate(problem, state), max_iter):
             bound = sum(terms.values())
             _warn_if_fallen(bound - previous, terms)
-            converged = tol is not None and abs(bound - previous) <= tol * abs(bound)
+            converged = tol is not None and abs(bound - previous) <= tol * max(abs(bound), problem.n_observations)
             latest, previous = reached, bound
             history.append(terms)
             interrupted = watch is not None and watch(len(history), reached, bound)
@@ -230,8 +230,8 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
     max_iter : int
         Most iterations to do.
     tol : float or None
-        Stop when the bound changes by less than this, relative to its size. None asks for exactly `max_iter`
-        iterations.
+        Stop when the bound changes by less than this, relative to its size or, if that is more, to the number of
+        observed labels and responses. None asks for exactly `max_iter` iterations.
 
     Returns
     -------

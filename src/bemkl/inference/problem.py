@@ -164,3 +164,8 @@ class Problem:
     def n_outputs(self) -> tuple[int, ...]:
         """Number of outputs of each block."""
         return tuple(block.likelihood.n_outputs for block in self.blocks)
+
+    @property
+    def n_observations(self) -> int:
+        """Number of observed labels or responses."""
+        return sum(block.likelihood.n_samples * block.likelihood.n_outputs for block in self.blocks)

@@ -1,0 +1,319 @@
+"""Pictures: numbers in, Axes out. Nothing is shown or saved here, and no global style is set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array, finite_array, whole_number
+
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "0.6"
+"""Colours that readers with any colour vision can tell apart."""
+
+_NORMAL_95 = 1.959963984540054
+
+
+def plot_weights(
+    weights: npt.ArrayLike,
+    deviations: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    most: int = 20,
+    ax: Any = None,
+) -> Any:
+    """
+    Show kernel weights with their 95 % intervals, largest first.
+
+    Parameters
+    ----------
+    weights : array_like of shape (n_kernels,)
+        Expected weights, `kernel_weights_`.
+    deviations : array_like of shape (n_kernels,)
+        Their standard deviations, `kernel_weights_std_`.
+    names : sequence of str
+        Names of the kernels.
+    most : int
+        How many kernels to show by name; the rest is summed up in a line.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure without it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+    """
+    mean, std = finite_array("weights", weights), finite_array("deviations", deviations)
+    if mean.ndim != 1 or mean.shape != std.shape or len(names) != len(mean):
+        raise ValueError(
+            f"weights: expected as many weights as deviations and names, got shapes {mean.shape} and {std.shape} and "
+            f"{len(names)} names. Where each class has weights of its own, pass one row."
+        )
+    order = np.argsort(-np.abs(mean), kind="stable")
+    shown = order[: whole_number("most", most, least=1)][::-1]
+    ax = _axes(ax, height=1.0 + 0.24 * len(shown))
+    places = np.arange(len(shown))
+    ax.errorbar(mean[shown], places, xerr=_NORMAL_95 * std[shown], fmt="o", color=BLUE, markersize=4, capsize=2)
+    ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
+    ax.set_yticks(places, [_short(names[m]) for m in shown], fontsize=8)
+    ax.set_ylim(-0.7, len(shown) - 0.3)
+    ax.set_xlabel("kernel weight, mean and 95 % interval")
+    rest = order[len(shown) :]
+    if len(rest):
+        ax.set_title(
+            f"{len(shown)} of {len(mean)} kernels; no other weight exceeds {np.abs(mean[rest]).max():.2g}", fontsize=9
+        )
+    return ax
+
+
+def plot_bound(lower_bounds: npt.ArrayLike, *, ax: Any = None) -> Any:
+    """
+    Show how the lower bound rose, and how small its changes became.
+
+    Parameters
+    ----------
+    lower_bounds : array_like of shape (n_iter,)
+        The bound after each iteration, `lower_bounds_`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure without it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture; the changes are on a second, logarithmic axis.
+    """
+    bounds = finite_array("lower_bounds", lower_bounds)
+    if bounds.ndim != 1 or not bounds.size:
+        raise ValueError(f"lower_bounds: expected one bound an iteration, got shape {bounds.shape}.")
+    ax = _axes(ax)
+    iterations = np.arange(1, len(bounds) + 1)
+    ax.plot(iterations, bounds, color=BLUE, marker="o" if len(bounds) < 30 else None, markersize=3)
+    if len(bounds) > 20:
+        # The first steps are so large that they would flatten the rest.
+        span = bounds[-1] - bounds[len(bounds) // 10]
+        ax.set_ylim(bounds[-1] - 1.2 * span - 1e-12 * abs(bounds[-1]), bounds[-1] + 0.1 * span)
+    ax.set_xlabel("iteration")
+    ax.set_ylabel("lower bound", color=BLUE)
+    changes = np.diff(bounds)
+    rising = changes > 0.0
+    if rising.any():
+        twin = ax.twinx()
+        twin.semilogy(iterations[1:][rising], changes[rising], color=ORANGE, linestyle="--", linewidth=1)
+        twin.set_ylabel("change", color=ORANGE)
+    return ax
+
+
+def plot_contributions(
+    contributions: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    intercept: float = 0.0,
+    most: int = 12,
+    ax: Any = None,
+) -> Any:
+    """
+    Explain one prediction: what each kernel adds to it.
+
+    Parameters
+    ----------
+    contributions : array_like of shape (n_kernels,)
+        One row of `contributions(X)`.
+    names : sequence of str
+        Names of the kernels.
+    intercept : float
+        The bias, an entry of `intercept_`.
+    most : int
+        How many kernels to show by name; the others make one bar together.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure without it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture.
+    """
+    parts = finite_array("contributions", contributions)
+    if parts.ndim != 1 or len(names) != len(parts):
+        raise ValueError(
+            f"contributions: expected one row with a value for each of {len(names)} kernels, got shape {parts.shape}. "
+            "Take one sample and, where there are several, one class: contributions[i] or contributions[i, :, c]."
+        )
+    order = np.argsort(-np.abs(parts), kind="stable")
+    shown = order[: whole_number("most", most, least=1)]
+    labels = [_short(names[m]) for m in shown]
+    values = [float(parts[m]) for m in shown]
+    if len(shown) < len(parts):
+        labels.append(f"{len(parts) - len(shown)} other kernels")
+        values.append(float(parts[order[len(shown) :]].sum()))
+    labels.append("intercept")
+    values.append(float(intercept))
+    ax = _axes(ax, height=1.0 + 0.24 * len(values))
+    places = np.arange(len(values))[::-1]
+    bars = ax.barh(places, values, color=[BLUE if value >= 0.0 else ORANGE for value in values], height=0.7)
+    ax.bar_label(bars, fmt="%+.2g", padding=3, fontsize=8)
+    ax.margins(x=0.22)
+    ax.axvline(0.0, color=GREY, linewidth=0.8)
+    ax.set_yticks(places, labels, fontsize=8)
+    ax.set_xlabel("contribution")
+    ax.set_title(f"sum {sum(values):.3g}", fontsize=9)
+    return ax
+
+
+def plot_calibration(labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, n_bins: int = 10, ax: Any = None) -> Any:
+    """
+    Compare probabilities with frequencies, in bins of equally many samples.
+
+    Parameters
+    ----------
+    labels : array_like of shape (n_samples,)
+        Whether each sample belongs to the class, as truth values or 0 and 1.
+    probabilities : array_like of shape (n_samples,)
+        Probabilities of the class, a column of `predict_proba(X)`.
+    n_bins : int
+        Number of bins.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure without it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture: frequencies with 95 % intervals, and the probabilities of the samples along the bottom.
+    """
+    truth = np.asarray(labels).astype(np.float64)
+    probability = finite_array("probabilities", probabilities)
+    if truth.shape != probability.shape or truth.ndim != 1 or not truth.size or np.setdiff1d(truth, [0, 1]).size:
+        raise ValueError(
+            "labels: expected a truth value for each probability, got shapes "
+            f"{truth.shape} and {probability.shape}. Compare the labels with one class: y == classes_[1]."
+        )
+    if probability.min() < 0.0 or probability.max() > 1.0:
+        raise ValueError(
+            f"probabilities: expected numbers from 0 to 1, got {probability.min()} to {probability.max()}."
+        )
+    bins = np.array_split(
+        np.argsort(probability, kind="stable"), min(whole_number("n_bins", n_bins, least=1), len(truth))
+    )
+    predicted = np.array([probability[rows].mean() for rows in bins])
+    counts, hits = np.array([len(rows) for rows in bins]), np.array([truth[rows].sum() for rows in bins])
+    low, high = _wilson(hits, counts)
+    ax = _axes(ax, height=4.0, width=4.2)
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=0)
+    frequency = hits / counts
+    ax.errorbar(
+        predicted,
+        frequency,
+        yerr=[np.maximum(frequency - low, 0.0), np.maximum(high - frequency, 0.0)],
+        fmt="o",
+        color=BLUE,
+        markersize=4,
+        capsize=2,
+    )
+    ax.plot(probability, np.full(len(probability), -0.04), "|", color=ORANGE, markersize=5, alpha=0.4)
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.07, 1.05), xlabel="predicted probability", ylabel="frequency, 95 % interval")
+    return ax
+
+
+def plot_similarity(kernels: Any, *, names: Sequence[str] | None = None, ax: Any = None) -> Any:
+    """
+    Show how alike kernels are: their centred alignments, similar kernels side by side.
+
+    Parameters
+    ----------
+    kernels : KernelStack or ndarray of shape (n_samples, n_samples, n_kernels)
+        Square kernels of the same samples.
+    names : sequence of str, optional
+        Names of the kernels; a KernelStack has its own.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure without it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The picture; kernels have labels where there is room for them.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    alignment = centred_alignment(kernels)
+    if names is None:
+        names = getattr(kernels, "names", None) or [f"kernel {m}" for m in range(len(alignment))]
+    if len(names) != len(alignment):
+        raise ValueError(f"names: expected a name for each of {len(alignment)} kernels, got {len(names)}.")
+    order = list(range(len(alignment)))
+    if len(alignment) > 2:
+        order = list(leaves_list(linkage(squareform(np.maximum(1.0 - alignment, 0.0), checks=False), "average")))
+    ax = _axes(ax, height=5.0, width=6.0)
+    image = ax.imshow(alignment[np.ix_(order, order)], vmin=min(0.0, alignment.min()), vmax=1.0, cmap="cividis")
+    ax.figure.colorbar(image, ax=ax, label="centred alignment", shrink=0.8)
+    if len(order) <= 40:
+        labels = [_short(names[m]) for m in order]
+        ax.set_yticks(np.arange(len(order)), labels, fontsize=8 if len(order) <= 20 else 6)
+    else:
+        ax.set_yticks([])
+    ax.set_xticks([])
+    ax.set_xlabel(f"{len(order)} kernels, in the same order" if len(order) <= 40 else f"{len(order)} kernels")
+    return ax
+
+
+def centred_alignment(kernels: Any) -> Array:
+    r"""
+    Cosines between centred kernels.
+
+    .. math:: A_{mn} = \frac{\langle \mathbf{H}\mathbf{K}_m\mathbf{H}, \mathbf{H}\mathbf{K}_n\mathbf{H} \rangle_F}
+              {\|\mathbf{H}\mathbf{K}_m\mathbf{H}\|_F\, \|\mathbf{H}\mathbf{K}_n\mathbf{H}\|_F}
+
+    Parameters
+    ----------
+    kernels : KernelStack or ndarray of shape (n_samples, n_samples, n_kernels)
+        Square kernels of the same samples.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels, n_kernels)
+        The alignments; 0 for kernels that centring makes zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([-1.0, 0.0, 1.0])
+    >>> centred_alignment(np.dstack([np.outer(x, x), np.outer(x, x) + 5.0, np.eye(3)])).round(3)
+    array([[1.   , 1.   , 0.707],
+           [1.   , 1.   , 0.707],
+           [0.707, 0.707, 1.   ]])
+    """
+    values = np.moveaxis(np.asarray(kernels, dtype=np.float64), -1, 0)
+    if values.ndim != 3 or values.shape[1] != values.shape[2]:
+        raise ValueError(f"kernels: expected shape (n_samples, n_samples, n_kernels), got {np.shape(kernels)}.")
+    values = values - values.mean(axis=1, keepdims=True)
+    values -= values.mean(axis=2, keepdims=True)
+    flat = values.reshape(len(values), -1)
+    norms = np.linalg.norm(flat, axis=1)
+    flat = np.divide(flat, norms[:, None], out=np.zeros_like(flat), where=norms[:, None] > 1e-12 * norms.max())
+    alignment: Array = flat @ flat.T
+    return alignment
+
+
+def _axes(ax: Any, *, height: float = 3.2, width: float = 6.0) -> Any:
+    """Return the given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ImportError('plots need matplotlib. Install it with: pip install "bemkl[plot]"') from None
+    _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
+    return ax
+
+
+def _short(name: str, most: int = 42) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _wilson(hits: Array, counts: Any) -> tuple[Array, Array]:
+    """Return the ends of Wilson's 95 % interval for a frequency."""
+    share, spread = hits / counts, _NORMAL_95**2 / counts
+    centre = (share + spread / 2.0) / (1.0 + spread)
+    half = np.sqrt(spread * (share * (1.0 - share) + spread / 4.0)) / (1.0 + spread)
+    return centre - half, centre + half
