@@ -1,5 +1,7 @@
 """Plots show the numbers they were given, with four kernels and with eight hundred."""
 
+from itertools import pairwise
+
 import matplotlib
 import numpy as np
 import pytest
@@ -40,7 +42,7 @@ def room_for_labels(ax):
     boxes = [label.get_window_extent() for label in ax.get_yticklabels() if label.get_text()]
     assert all(box.x0 >= 0 and box.y0 >= 0 and box.y1 <= figure.bbox.y1 for box in boxes)
     boxes.sort(key=lambda box: box.y0)
-    assert all(low.y1 <= high.y0 + 1 for low, high in zip(boxes, boxes[1:], strict=False))
+    assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
 
 
 @pytest.mark.parametrize("count", [1, 4, 800])

@@ -48,8 +48,10 @@ class KernelStack:
 
     def __init__(self, matrices: Sequence[npt.ArrayLike], names: Sequence[str] | None = None) -> None:
         read = [real_array("kernels", matrix) for matrix in matrices]
+        if not read:
+            raise ValueError("kernels: expected at least one kernel, got none.")
         names = [f"kernel {m}" for m in range(len(read))] if names is None else [str(name) for name in names]
-        if not read or len(names) != len(read):
+        if len(names) != len(read):
             raise ValueError(f"names: expected a name for each of {len(read)} kernels, got {len(names)}.")
         for name, matrix in zip(names, read, strict=True):
             if matrix.ndim != 2 or 0 in matrix.shape:
