@@ -7,14 +7,14 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format figure clean
+.PHONY: demo test lint format figures clean
 
 demo: $(VENV)/.installed
 	$(RUN) examples/breast_cancer.py
 
-figure: $(VENV)/.installed
-	$(PIP) --no-build-isolation --editable '.[plot]'
+figures: $(VENV)/.installed-test
 	$(RUN) examples/breast_cancer.py docs/images/breast_cancer.png
+	$(RUN) examples/views.py docs/images/views.png
 
 test: lint
 	$(RUN) -m pytest -n auto

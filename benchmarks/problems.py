@@ -53,4 +53,4 @@ def split(name: str, seed: int = 0) -> Split:
     order = np.random.default_rng(seed).permutation(len(X))
     train, test = np.split(order, [int(0.7 * len(X))])
     bank = paper_bank()
-    return Split(bank.fit_transform(X[train]), bank.transform(X[test]), y[train], y[test])
+    return Split(bank.fit_transform(X[train]).dense(), bank.transform(X[test]).dense(), y[train], y[test])

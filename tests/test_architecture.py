@@ -47,6 +47,7 @@ PLUG_INS = {"pair", "weights", "likelihoods"}
 OUTSIDE = {
     "scipy": {"special", "distributions", "kernels", "inference", "estimators", "plots"},
     "sklearn": {"exceptions", "kernels", "estimators", "persistence"},
+    "IPython": {"estimators"},
     "joblib": {"estimators"},
     "matplotlib": {"plots"},
     "rich": {"estimators"},

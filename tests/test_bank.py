@@ -94,6 +94,19 @@ def test_names(table):
     ]
 
 
+def test_groups_with_names(table):
+    X, new = table
+    on = {"body": [0, 1], "years": "age"}
+    bank = KernelBank([KernelSpec("gaussian", on, {"width": 1.0}), KernelSpec("linear", {"body": [0, 1]})])
+    stack = bank.fit_transform(INPUTS["pandas"](X))
+    assert stack.names == ("gaussian(w=1) on body", "linear on body", "gaussian(w=1) on years")
+    assert_allclose(stack.dense().values[0], gaussian(X[:, :2], X[:, :2], 1.0), rtol=1e-12)
+    assert_allclose(bank.transform(INPUTS["pandas"](new)).dense().values[2], gaussian(new[:, [2]], X[:, [2]], 1.0))
+    strings = pandas.DataFrame({"dna": ["GATTACA", "CAT"], "length": [7.0, 3.0]})
+    spectra = KernelBank([KernelSpec("spectrum", "dna", {"length": 2})]).fit_transform(strings)
+    assert_allclose(spectra.dense().values[0], spectrum(strings["dna"].tolist(), strings["dna"].tolist(), 2))
+
+
 def test_distances_are_computed_once_a_group(table, monkeypatch):
     calls = []
     original = __import__("bemkl.kernels.specs", fromlist=["cdist"]).cdist

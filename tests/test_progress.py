@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import types
 
 import numpy as np
 import pytest
@@ -44,14 +45,35 @@ def test_the_bar_of_a_terminal():
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=120, color_system=None)
     model = BEMKLClassifier(tol=1e-3).fit(X, Y)
-    with FitProgress(1, ["fit [bold]markup[/bold]"], 100, 1e-5, console) as progress:
-        watch = progress.watch(0, 120)
+    with FitProgress(1, 100, 1e-5, console) as progress:
+        watch = progress.watch("fit [bold]markup[/bold]", 120)
         for iteration, bound in enumerate([-90.0, -80.0, -75.0, -72.5, -71.25], 1):
             assert not watch(iteration, model.posterior_, bound)
     text = screen.getvalue()
-    assert "━" in text
+    assert "fit [bold]markup[/bold] ━" in text
     assert "iteration 5, bound -71.25 (+1.2), 6 of 6 kernels active" in text
     assert "left" in text
+
+
+def test_the_bar_of_a_notebook(monkeypatch):
+    """IPython is stood in for by a module that records what it is asked to display."""
+    shown = []
+
+    class Handle:
+        def update(self, data, raw):
+            shown.append(data["text/html"])
+
+    module = types.ModuleType("IPython.display")
+    module.display = lambda data, raw, display_id: Handle()
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    model = BEMKLClassifier(tol=1e-3).fit(X, Y)
+    with FitProgress(1, 5, 1e-9, Console(force_jupyter=True)) as progress:
+        watch = progress.watch("class <b>", 120)
+        for iteration, bound in enumerate([-90.0, -80.0, -75.0, -72.5, -71.25], 1):
+            watch(iteration, model.posterior_, bound)
+    assert "<progress></progress> iteration 1, bound -90 (start)" in shown[0]
+    assert 'class &lt;b&gt; <progress value="5" max="5"></progress> iteration 5' in shown[-1]
 
 
 def test_iterations_left():

@@ -91,14 +91,14 @@ def fit_problems(
         if n and stopped.is_set():
             return None
         state = starts[p] if generator is None else initialise(problems[p], generator)
-        look = progress.watch(job, problems[p].n_observations)
+        look = progress.watch(names[job], problems[p].n_observations)
 
         def watch(iteration: int, state: State, bound: float) -> bool:
             return look(iteration, state, bound) or stopped.is_set()
 
         return ascend(problems[p], state, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
 
-    with FitProgress(effort.verbose, names, effort.max_iter, effort.tol) as progress:
+    with FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress:
         workers = min(effective_n_jobs(effort.n_jobs), len(jobs))
         results = _in_turn(work, len(jobs), stopped) if workers == 1 else _at_once(work, len(jobs), stopped, workers)
     best = []

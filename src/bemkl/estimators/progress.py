@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import time
 from types import TracebackType
+from typing import Any, Protocol
 
 import numpy as np
 from rich.console import Console
@@ -14,6 +16,132 @@ from bemkl.inference import State
 from bemkl.inference.engine import Watch
 
 _MEMORY = 5
+_PAUSE = 0.1
+
+
+class Screen(Protocol):
+    """A place where the progress of runs is shown."""
+
+    def show(self, label: str, iteration: int, left: int | None, text: str) -> None:
+        """Show how far a run is, how many iterations are left, and a line about it."""
+
+    def close(self) -> None:
+        """Leave the last picture as it is."""
+
+
+class Bars:
+    """
+    A bar a run on a terminal.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        The terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        columns = TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[text]}")
+        self._live = Progress(*columns, console=console)
+        self._tasks: dict[str, TaskID] = {}
+        self._live.start()
+
+    def show(self, label: str, iteration: int, left: int | None, text: str) -> None:
+        """
+        Move the bar of a run.
+
+        Parameters
+        ----------
+        label : str
+            Name of the run.
+        iteration : int
+            Iterations done.
+        left : int or None
+            Iterations left, if known.
+        text : str
+            A line about the run.
+        """
+        if label not in self._tasks:
+            self._tasks[label] = self._live.add_task(label, total=None, text="")
+        total = None if left is None else iteration + left
+        self._live.update(self._tasks[label], completed=iteration, total=total, text=text)
+
+    def close(self) -> None:
+        """Leave the bars as they are."""
+        self._live.stop()
+
+
+class Cell:
+    """A bar a run in the output of a notebook's cell."""
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._rows: dict[str, str] = {}
+        self._handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
+        self._last = 0.0
+
+    def show(self, label: str, iteration: int, left: int | None, text: str) -> None:
+        """
+        Move the bar of a run.
+
+        Parameters
+        ----------
+        label : str
+            Name of the run.
+        iteration : int
+            Iterations done.
+        left : int or None
+            Iterations left, if known.
+        text : str
+            A line about the run.
+        """
+        extent = "" if left is None else f' value="{iteration}" max="{iteration + left}"'
+        self._rows[label] = f"<div>{html.escape(label)} <progress{extent}></progress> {html.escape(text)}</div>"
+        if left == 0 or time.perf_counter() - self._last > _PAUSE:
+            self.close()
+
+    def close(self) -> None:
+        """Draw all bars."""
+        self._last = time.perf_counter()
+        self._handle.update({"text/html": "".join(self._rows.values()), "text/plain": ""}, raw=True)
+
+
+class Lines:
+    """
+    Lines in a log: at iterations 1, 2, 4, 8, ... and the last one, or at all.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        The log.
+    every : bool
+        Whether to write a line for every iteration.
+    """
+
+    def __init__(self, console: Console, *, every: bool) -> None:
+        self._console = console
+        self._every = every
+
+    def show(self, label: str, iteration: int, left: int | None, text: str) -> None:
+        """
+        Write a line about a run.
+
+        Parameters
+        ----------
+        label : str
+            Name of the run.
+        iteration : int
+            Iterations done.
+        left : int or None
+            Iterations left, if known.
+        text : str
+            A line about the run.
+        """
+        if self._every or left == 0 or iteration & (iteration - 1) == 0:
+            self._console.print(f"{label}: {text}", highlight=False, markup=False)
+
+    def close(self) -> None:
+        """Nothing is left to do."""
 
 
 class FitProgress:
@@ -24,8 +152,6 @@ class FitProgress:
     ----------
     verbose : int
         0 for silence, 1 for a bar or some lines, 2 for a line an iteration in a log.
-    labels : sequence of str
-        Name of each run.
     max_iter : int
         Most iterations of a run.
     tol : float or None
@@ -35,44 +161,44 @@ class FitProgress:
 
     Examples
     --------
-    >>> with FitProgress(0, ["fit"], 100, 1e-5) as progress:
-    ...     watch = progress.watch(0, 50)
+    >>> with FitProgress(0, 100, 1e-5) as progress:
+    ...     watch = progress.watch("fit", 50)
     """
 
-    def __init__(
-        self, verbose: int, labels: list[str], max_iter: int, tol: float | None, console: Console | None = None
-    ) -> None:
+    def __init__(self, verbose: int, max_iter: int, tol: float | None, console: Console | None = None) -> None:
         self._verbose = int(verbose)
-        self._labels = labels
         self._max_iter = max_iter
         self._tol = tol
-        self._console = Console(soft_wrap=True) if console is None else console
-        self._live: Progress | None = None
+        self._console = console
+        self._screen: Screen | None = None
 
     def __enter__(self) -> FitProgress:
-        """Start the bar, where there is a place for one."""
-        if self._verbose and (self._console.is_terminal or self._console.is_jupyter):
-            self._live = Progress(
-                TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), console=self._console
-            )
-            self._live.start()
+        """Find the screen."""
+        if self._verbose > 0:
+            console = Console(soft_wrap=True) if self._console is None else self._console
+            if console.is_jupyter:
+                self._screen = Cell()
+            elif console.is_terminal:
+                self._screen = Bars(console)
+            else:
+                self._screen = Lines(console, every=self._verbose > 1)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the bar as it is."""
-        if self._live is not None:
-            self._live.stop()
+        """Leave the screen as it is."""
+        if self._screen is not None:
+            self._screen.close()
 
-    def watch(self, run: int, n_observations: int) -> Watch:
+    def watch(self, label: str, n_observations: int) -> Watch:
         """
         Return what a run calls after each iteration.
 
         Parameters
         ----------
-        run : int
-            Which run.
+        label : str
+            Name of the run.
         n_observations : int
             Number of labels or responses that it learns from.
 
@@ -81,27 +207,17 @@ class FitProgress:
         callable
             Takes the number of the iteration, the posterior and the bound; never asks to stop.
         """
-        if not self._verbose:
-            return lambda iteration, state, bound: False
-        label = self._labels[run]
-        task = None if self._live is None else self._live.add_task(label, total=None, text="")
         started, bounds = time.perf_counter(), list[float]()
 
         def look(iteration: int, state: State, bound: float) -> bool:
-            bounds.append(bound)
-            left = iterations_left(bounds, self._max_iter, self._tol, n_observations)
-            seconds = None if left is None else (time.perf_counter() - started) / iteration * left
-            self._show(label, task, iteration, left, describe(iteration, state, bounds, seconds))
+            if self._screen is not None:
+                bounds.append(bound)
+                left = iterations_left(bounds, self._max_iter, self._tol, n_observations)
+                seconds = None if left is None else (time.perf_counter() - started) / iteration * left
+                self._screen.show(label, iteration, left, describe(iteration, state, bounds, seconds))
             return False
 
         return look
-
-    def _show(self, label: str, task: TaskID | None, iteration: int, left: int | None, text: str) -> None:
-        if self._live is not None and task is not None:
-            total = None if left is None else iteration + left
-            self._live.update(task, completed=iteration, total=total, text=text)
-        elif self._verbose > 1 or left == 0 or iteration & (iteration - 1) == 0:
-            self._console.print(f"{label}: {text}", highlight=False, markup=False)
 
 
 def iterations_left(bounds: list[float], max_iter: int, tol: float | None, n_observations: int) -> int | None:
@@ -164,7 +280,7 @@ def describe(iteration: int, state: State, bounds: list[float], seconds: float |
     str
         The line.
     """
-    change = f"+{bounds[-1] - bounds[-2]:.2g}" if len(bounds) > 1 else "start"
+    change = f"{bounds[-1] - bounds[-2]:+.2g}" if len(bounds) > 1 else "start"
     active = selected(state.weights.moments(0).mean)
     text = f"iteration {iteration}, bound {bounds[-1]:.6g} ({change}), {active.sum()} of {len(active)} kernels active"
     if seconds is None:

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from bemkl.arrays import Array
 from bemkl.kernels.registry import KernelFunction, Matrix, find_kernel
 from bemkl.kernels.scaling import SCALINGS, Scaling
-from bemkl.kernels.views import Columns, Samples, split_missing
+from bemkl.kernels.views import Groups, Samples, split_missing
 
 _SHORT = {"width": "w", "degree": "d", "length": "l", "period": "p"}
 
@@ -27,15 +27,15 @@ class KernelSpec:
     ----------
     kernel : str or callable
         Name of a kernel, or a function of X and Z.
-    on : str, int, or sequence of these
-        "all" columns together, "each" column alone, or the columns of one group by name or position. In a dict of
-        views, a view is a column.
+    on : str, int, sequence of these, or dict of str to these
+        "all" columns together, "each" column alone, the columns of one group by name or position, or a dict of such
+        groups by the names that they should have. In a dict of views, a view is a column.
     parameters : mapping of str to value or sequence of values
         Parameters of the kernel; sequences span a grid, with a kernel for each combination.
     """
 
     kernel: str | Matrix
-    on: Columns = "all"
+    on: Groups = "all"
     parameters: Mapping[str, Any] | None = None
 
     def grid(self) -> list[dict[str, Any]]:
@@ -103,17 +103,17 @@ def gather(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, lis
     list of (str, list of int, list of Member)
         Label, columns and kernels of each group.
     """
-    groups: dict[tuple[int, ...], tuple[str, list[Member]]] = {}
+    groups: dict[tuple[str, tuple[int, ...]], list[Member]] = {}
     for spec in specs:
         if not isinstance(spec, KernelSpec):
             raise ValueError(f"specs: expected KernelSpec objects, got {spec!r}.")
         function = find_kernel(spec.kernel)
         for label, positions in samples.find(spec.on):
-            _, members = groups.setdefault(tuple(positions), (label, []))
+            members = groups.setdefault((label, tuple(positions)), [])
             members.extend(Member(function, parameters) for parameters in spec.grid())
     if not groups:
         raise ValueError("specs: expected at least one KernelSpec, got none.")
-    return [(label, list(positions), members) for positions, (label, members) in groups.items()]
+    return [(label, list(positions), members) for (label, positions), members in groups.items()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

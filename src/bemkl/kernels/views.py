@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from bemkl.arrays import Array, real_array
 
 Columns = int | str | Sequence[int] | Sequence[str]
+Groups = Columns | Mapping[str, Columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +43,23 @@ class Samples:
     take: Callable[[list[int]], Any]
     dtype: np.dtype[Any]
 
-    def find(self, on: Columns) -> list[tuple[str, list[int]]]:
+    def find(self, on: Groups) -> list[tuple[str, list[int]]]:
         """
         Return the groups of columns that a specification asks for.
 
         Parameters
         ----------
-        on : str, int, or sequence of these
-            "all" for one group of all columns, "each" for a group a column, or the columns of one group by name or
-            position.
+        on : str, int, sequence of these, or dict of str to these
+            "all" for one group of all columns, "each" for a group a column, the columns of one group by name or
+            position, or several groups with names.
 
         Returns
         -------
         list of (str, list of int)
             Label and positions of each group.
         """
+        if isinstance(on, Mapping):
+            return [(str(name), self.find(columns)[0][1]) for name, columns in on.items()]
         everything = list(range(len(self.names)))
         if isinstance(on, str) and on == "all":
             return [(f"all {self.kind}", everything)]
