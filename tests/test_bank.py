@@ -298,7 +298,7 @@ def test_number_of_kernels_of_the_papers_data_sets(name):
     bank = paper_bank()
     stack = bank.fit_transform(X[:5])
     assert (len(X), len(bank.kernel_names_)) == TABLE_1[name]
-    assert stack.shape == (TABLE_1[name][1], 5, 5)
+    assert stack.shape == (5, 5, TABLE_1[name][1])
 
 
 REFUSED = {

@@ -40,7 +40,7 @@ def test_stops_when_the_bound_settles(problem):
 
 
 def test_warns_when_iterations_run_out(problem):
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+    with pytest.warns(ConvergenceWarning, match="max_iter was reached after 2 iterations"):
         result = run(problem, max_iter=2, tol=1e-12)
     assert not result.converged
     assert result.n_iter == 2
