@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -90,7 +91,9 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
         sample_precision = problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis)))
         intermediate_precision = problem.priors.intermediate.posterior(0, np.zeros(n_outputs))
         output = block.likelihood.start()
-        context = pair_context(sample_precision, intermediate_precision, output, weights.moments(index))
+        profile = partial(block.likelihood.profile, output)
+        moments = weights.moments(index)
+        context = pair_context(sample_precision, intermediate_precision, output, moments, profile)
         pair = problem.pair.start(block.stack, context)
         blocks.append(BlockState(sample_precision, intermediate_precision, pair, output))
     return State(tuple(blocks), weights)
@@ -143,9 +146,10 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
     if state is None:
         state = initialise(problem)
     check_state(problem, state)
+    bound = -np.inf
     while True:
-        state = sweep(problem, state)
-        terms = lower_bound_terms(problem, state)
+        state, terms = _climb(problem, state, bound)
+        bound = sum(terms.values())
         lost = {name: value for name, value in terms.items() if not np.isfinite(value)}
         if lost:
             raise FloatingPointError(
@@ -153,6 +157,19 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
                 "the margin or the starting state."
             )
         yield state, terms
+
+
+def _climb(problem: Problem, state: State, bound: float) -> tuple[State, dict[str, float]]:
+    """Sweep boldly; where that lowers the bound, sweep again with steps that cannot."""
+    reached = sweep(problem, state)
+    terms = lower_bound_terms(problem, reached)
+    if sum(terms.values()) >= bound:
+        return reached, terms
+    cautious = replace(problem, pair=problem.pair.cautious, weights=problem.weights.cautious)
+    if cautious.pair is problem.pair and cautious.weights is problem.weights:
+        return reached, terms
+    reached = sweep(cautious, state)
+    return reached, lower_bound_terms(cautious, reached)
 
 
 def ascend(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,24 @@ class WeightMoments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """
+    What the bound keeps of a likelihood, as a function of the predictor's means, once its targets are at their optimum.
+
+    Parameters
+    ----------
+    gradient : ndarray of shape (n_outputs, n_samples)
+        First derivatives.
+    curvature : ndarray of shape (n_outputs, n_samples)
+        Negative second derivatives, not negative. At most the precision of the targets: with the targets fixed, the
+        same function has that curvature, and the same gradient where they are at their optimum.
+    """
+
+    gradient: Array
+    curvature: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PairContext:
     """
     All that the pair (a, G) of a block depends on.
@@ -62,6 +81,8 @@ class PairContext:
         Expected targets.
     weights : WeightMoments
         Moments of biases and kernel weights.
+    profile : callable
+        Maps (n_outputs, n_samples) means of the predictor to the `Profile` of the likelihood there.
     """
 
     sample_precision: Array
@@ -69,6 +90,7 @@ class PairContext:
     output_precision: Array
     target: Array
     weights: WeightMoments
+    profile: Callable[[Array], Profile]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

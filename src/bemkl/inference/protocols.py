@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.moments import OutputPrediction, PairContext
+from bemkl.inference.moments import OutputPrediction, PairContext, Profile
 from bemkl.inference.priors import Priors
 from bemkl.inference.summaries import Evidence, Predictor
 
@@ -50,6 +50,10 @@ class PairStrategy(Protocol[PairT]):
     def steps(self) -> Mapping[str, PairStep[PairT]]:
         """Updates by name, in order."""
 
+    @property
+    def cautious(self) -> PairStrategy[PairT]:
+        """The same family with steps that cannot lower the bound; itself where none can."""
+
     def start(self, stack: Stack, context: PairContext) -> PairT:
         """Return a pair to begin with, from the first expectations of its neighbours."""
 
@@ -77,6 +81,9 @@ class Likelihood(Protocol[OutputT]):
     def update_target(self, output: OutputT, predictor: Predictor) -> OutputT:
         """Update the distribution of the targets, if they are not observed."""
 
+    def profile(self, output: OutputT, mean: Array) -> Profile:
+        """Derivatives of the bound in (n_outputs, n_samples) means of the predictor, with optimal targets."""
+
     def bound_terms(self, output: OutputT, predictor: Predictor) -> dict[str, float]:
         """Return this factor's named terms of the lower bound."""
 
@@ -94,6 +101,10 @@ class WeightStrategy(Protocol[WeightT]):
     @property
     def steps(self) -> Mapping[str, WeightStep[WeightT]]:
         """Updates by name, in order."""
+
+    @property
+    def cautious(self) -> WeightStrategy[WeightT]:
+        """The same family with steps that cannot lower the bound; itself where none can."""
 
     def start(
         self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from bemkl.arrays import Array
 from bemkl.distributions import Precision
-from bemkl.inference.moments import PairContext, WeightMoments
+from bemkl.inference.moments import PairContext, Profile, WeightMoments
 from bemkl.inference.posteriors import Output, PairPosterior, WeightPosterior
 from bemkl.inference.problem import Problem
 from bemkl.inference.summaries import Evidence, Predictor
@@ -57,12 +60,14 @@ class State:
     blocks: tuple[BlockState, ...]
     weights: WeightPosterior
 
-    def context(self, block: int) -> PairContext:
+    def context(self, problem: Problem, block: int) -> PairContext:
         """
         Collect what the pair of one block depends on.
 
         Parameters
         ----------
+        problem : Problem
+            What is fitted.
         block : int
             Which block.
 
@@ -72,8 +77,9 @@ class State:
             The expectations.
         """
         here = self.blocks[block]
+        profile = partial(problem.blocks[block].likelihood.profile, here.output)
         return pair_context(
-            here.sample_precision, here.intermediate_precision, here.output, self.weights.moments(block)
+            here.sample_precision, here.intermediate_precision, here.output, self.weights.moments(block), profile
         )
 
     def predictor(self, block: int) -> Predictor:
@@ -92,20 +98,32 @@ class State:
         """
         return Predictor(self.blocks[block].pair, self.weights.moments(block))
 
-    def evidence(self) -> tuple[Evidence, ...]:
+    def evidence(self, problem: Problem) -> tuple[Evidence, ...]:
         """
         Collect what the blocks say about biases and kernel weights.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is fitted.
 
         Returns
         -------
         tuple of Evidence
             One a block.
         """
-        return tuple(Evidence(block.pair, block.output) for block in self.blocks)
+        return tuple(
+            Evidence(here.pair, here.output, partial(block.likelihood.profile, here.output))
+            for here, block in zip(self.blocks, problem.blocks, strict=True)
+        )
 
 
 def pair_context(
-    sample_precision: Precision, intermediate_precision: Precision, output: Output, weights: WeightMoments
+    sample_precision: Precision,
+    intermediate_precision: Precision,
+    output: Output,
+    weights: WeightMoments,
+    profile: Callable[[Array], Profile],
 ) -> PairContext:
     """
     Collect what a pair depends on from the factors around it.
@@ -120,6 +138,8 @@ def pair_context(
         Factor of the likelihood.
     weights : WeightMoments
         Moments of biases and kernel weights.
+    profile : callable
+        Maps means of the predictor to the profile of the likelihood.
 
     Returns
     -------
@@ -132,6 +152,7 @@ def pair_context(
         output_precision=output.precision,
         target=output.target,
         weights=weights,
+        profile=profile,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.moments import WeightMoments
+from bemkl.inference.moments import Profile, WeightMoments
 from bemkl.inference.posteriors import Output, PairPosterior
 
 
@@ -63,13 +65,26 @@ class Evidence:
         The block's pair.
     output : Output
         The block's output factor.
+    profile : callable
+        Maps (n_outputs, n_samples) means of the predictor to the `Profile` of the likelihood there.
     """
 
-    __slots__ = ("_output", "_pair")
+    __slots__ = ("_output", "_pair", "profile")
 
-    def __init__(self, pair: PairPosterior, output: Output) -> None:
+    def __init__(self, pair: PairPosterior, output: Output, profile: Callable[[Array], Profile]) -> None:
         self._pair = pair
         self._output = output
+        self.profile = profile
+
+    @property
+    def intermediate_mean(self) -> Array:
+        """Mean of G, shape (n_outputs, n_kernels, n_samples)."""
+        return self._pair.intermediate_mean
+
+    @property
+    def output_precision(self) -> Array:
+        """Expected precisions of the targets, shape (n_outputs,)."""
+        return self._output.precision
 
     @property
     def bias_precision(self) -> Array:

@@ -150,7 +150,7 @@ def _pair_update(step: PairStep[Any]) -> Update:
         return _each_block(
             state,
             lambda index, block: replace(
-                block, pair=step(problem.blocks[index].stack, block.pair, state.context(index))
+                block, pair=step(problem.blocks[index].stack, block.pair, state.context(problem, index))
             ),
         )
 
@@ -159,6 +159,6 @@ def _pair_update(step: PairStep[Any]) -> Update:
 
 def _weight_update(step: WeightStep[Any]) -> Update:
     def update_weights(problem: Problem, state: State) -> State:
-        return replace(state, weights=step(state.weights, state.evidence(), problem.priors))
+        return replace(state, weights=step(state.weights, state.evidence(problem), problem.priors))
 
     return update_weights

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
 from bemkl.inference.likelihoods.targets import outputs_first
-from bemkl.inference.moments import OutputPrediction
+from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 from bemkl.inference.summaries import Predictor
 
@@ -127,6 +127,25 @@ class Gaussian:
             The same factor.
         """
         return output
+
+    def profile(self, output: GaussianOutput, mean: Array) -> Profile:
+        """
+        Derivatives of the log density of the responses.
+
+        Parameters
+        ----------
+        output : GaussianOutput
+            Current factor.
+        mean : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor.
+
+        Returns
+        -------
+        Profile
+            Residuals times precision, and the precision.
+        """
+        precision = output.precision[:, None]
+        return Profile(precision * (self._target - mean), np.broadcast_to(precision, mean.shape))
 
     def bound_terms(self, output: GaussianOutput, predictor: Predictor) -> dict[str, float]:
         """

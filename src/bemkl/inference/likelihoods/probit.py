@@ -11,7 +11,7 @@ from scipy.special import expit, log_ndtr, ndtr
 from bemkl.arrays import Array, finite_number
 from bemkl.distributions import TruncatedNormal
 from bemkl.inference.likelihoods.targets import outputs_first
-from bemkl.inference.moments import OutputPrediction
+from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 from bemkl.inference.summaries import Predictor
 
@@ -143,6 +143,25 @@ class Probit:
             The new factor.
         """
         return self.factor(predictor.mean)
+
+    def profile(self, output: ProbitOutput, mean: Array) -> Profile:
+        r"""
+        Derivatives of the log mass :math:`\log\Phi(y\,\eta - \nu)`, which the bound keeps with an optimal q(f).
+
+        Parameters
+        ----------
+        output : ProbitOutput
+            Not needed here.
+        mean : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor.
+
+        Returns
+        -------
+        Profile
+            The shift of the scores' means by truncation, and the variance that it takes away.
+        """
+        scores = TruncatedNormal(mean, self._sign, self.margin)
+        return Profile(scores.mean - mean, 1.0 - scores.variance)
 
     def bound_terms(self, output: ProbitOutput, predictor: Predictor) -> dict[str, float]:
         r"""
