@@ -20,8 +20,8 @@ ARROWS = {
     "kernels": {"arrays", "kernels"},
     "inference": {"arrays", "exceptions", "distributions", "linalg", "inference"},
     "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
-    "persistence": {"exceptions"},
-    "plots": {"arrays"},
+    "persistence": {"exceptions", "kernels"},
+    "plots": {"arrays", "kernels"},
 }
 # Within the inference: each file knows only the ones before it.
 INFERENCE_ORDER = [

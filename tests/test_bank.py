@@ -348,3 +348,46 @@ def test_refused_with_a_sentence(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=f"(?s){message}"):
         call()
+
+
+def test_equal_kernels_get_different_names():
+    bank = KernelBank([KernelSpec("linear")] * 2 + [KernelSpec("gaussian", "all", {"width": [1.0, 1.0000001]})])
+    stack = bank.fit_transform(np.eye(3))
+    assert len(set(stack.names)) == 4
+    assert list(stack.names) == bank.kernel_names_ == list(bank.get_feature_names_out())
+
+
+def test_sequences_that_are_missing():
+    views = {"dna": ["GATTACA", None, "CATCAT"], "size": np.array([7.0, 0.0, 6.0])}
+    bank = KernelBank([KernelSpec("spectrum", "dna", {"length": 2})], scaling="spherical")
+    kernel = bank.fit_transform(views).dense().values[0]
+    assert_allclose(kernel.diagonal(), [1.0, 0.0, 1.0])
+    assert not kernel[1].any()
+    table = pandas.DataFrame(views)
+    assert_array_equal(bank.fit_transform(table).dense().values[0], kernel)
+
+
+def test_spaces_in_sequences_count():
+    assert_array_equal(spectrum(["A  B"], ["A B", "A  B"], length=2), [[2.0, 3.0]])
+
+
+@pytest.mark.parametrize("scaling", ["centred", "trace", "variance"])
+def test_missing_samples_do_not_move_a_scaling(scaling):
+    """Kernels among the samples that are there are the same with and without the others."""
+    rng = np.random.default_rng(3)
+    X, new = rng.normal(size=(12, 2)) + 2.0, rng.normal(size=(5, 2)) + 2.0
+    gaps = np.vstack([X, np.full((4, 2), np.nan)])
+    bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 2})], scaling=scaling)
+    whole, whole_new = bank.fit_transform(X).dense().values[0], bank.transform(new).dense().values[0]
+    part, part_new = bank.fit_transform(gaps).dense().values[0], bank.transform(new).dense().values[0]
+    assert_allclose(part[:12, :12], whole, rtol=1e-12)
+    assert_allclose(part_new[:, :12], whole_new, rtol=1e-12)
+    assert not part[12:].any()
+
+
+@pytest.mark.parametrize("scaling", [None, "spherical", "centred", "trace", "variance"])
+def test_constant_columns_under_every_scaling(scaling):
+    for kernel, parameters in (("linear", {}), ("polynomial", {"degree": 2}), ("gaussian", {"width": 1.0})):
+        bank = KernelBank([KernelSpec(kernel, "all", parameters)], scaling=scaling)
+        kernels = bank.fit_transform(np.full((7, 1), 1.7)).dense().values
+        assert np.abs(kernels).max() < 20.0

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pandas
+import polars
 import pytest
 from scipy.sparse import eye_array
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, KernelStack, paper_bank, stack_kernels
 from bemkl.kernels import choose_landmarks, from_distances
@@ -16,6 +19,15 @@ FITTED = BEMKLClassifier(tol=1e-3).fit(X, Y)
 KERNELS = BEMKLClassifier("precomputed", tol=1e-3).fit(SQUARE, Y)
 NAMED = BEMKLRegressor("precomputed", tol=1e-3).fit({"a": SQUARE[..., 0], "b": SQUARE[..., 1]}, X[:, 0])
 VIEWS = BEMKLRegressor(tol=1e-3).fit({"size": X, "shape": X[:, :2]}, X[:, 0])
+
+
+LABELS = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(int)
+SEVERAL = BEMKLClassifier(tol=1e-3).fit(X, LABELS)
+
+
+def doubling(A, B):
+    A *= 2.0
+    return A @ B.T
 
 
 def classifier(**parameters):
@@ -88,7 +100,7 @@ REFUSED = {
     # kernels
     "kernels first": (
         lambda: BEMKLClassifier("precomputed").fit(np.moveaxis(SQUARE, -1, 0), Y),
-        r"got \(2, 20, 20\), which looks like kernels first.*np\.moveaxis\(kernels, 0, -1\)",
+        r"got \(2, 20, 20\), which looks like kernels first.*np\.moveaxis\(X, 0, -1\)",
     ),
     "rectangular training kernels": (
         lambda: BEMKLClassifier("precomputed").fit(SQUARE[:, :10], Y),
@@ -105,11 +117,11 @@ REFUSED = {
     ),
     "asymmetric kernels": (
         lambda: BEMKLClassifier("precomputed").fit(np.triu(np.ones((20, 20))), Y),
-        "square training kernels have to be symmetric",
+        "X: training kernels have to be symmetric, but entries of 'kernel 0' differ",
     ),
     "kernels with NaN": (
         lambda: BEMKLClassifier("precomputed").fit(np.where(SQUARE > 3, np.nan, SQUARE), Y),
-        "kernels: expected finite numbers, got nan",
+        "kernels, 'kernel 0': expected finite numbers, got nan",
     ),
     "masked kernels": (lambda: stack_kernels(np.ma.masked_less(X @ X.T, 0.0)), "kernels: got a masked array"),
     "four axes": (lambda: stack_kernels(np.ones((2, 2, 2, 2))), r"kernels: expected shape .* got \(2, 2, 2, 2\)"),
@@ -121,7 +133,90 @@ REFUSED = {
         lambda: BEMKLClassifier(paper_bank()).fit(stack_kernels(SQUARE), Y),
         'Pass kernels="precomputed"',
     ),
+    # banks
+    "a view of another width": (
+        lambda: VIEWS.predict({"size": X[:, :1], "shape": X[:, :2]}),
+        "X: size has 1 features, in training it had 3 features",
+    ),
+    "no parameters": (lambda: KernelSpec("gaussian"), "gaussian cannot take .*missing .*'width'.* are: width"),
+    "unknown parameter": (lambda: KernelSpec("gaussian", "all", {"sigma": 1}), "parameters: .*'sigma'"),
+    "parameters as a number": (lambda: KernelSpec("gaussian", "all", 1.0), "parameters: expected a dict"),
+    "no values": (lambda: KernelSpec("gaussian", "all", {"width": []}), "at least one value for 'width'"),
+    "a class as kernel": (lambda: KernelSpec(RBF), "the class RBF itself"),
+    "a list as kernel": (lambda: KernelSpec(["gaussian"]), "kernel: expected a name or a function"),
+    "one spec": (lambda: KernelBank(KernelSpec("linear")).fit(X), "specs: expected a list of KernelSpec objects"),
+    "a slice of columns": (lambda: KernelBank([KernelSpec("linear", slice(2))]).fit(X), "on: expected .* got slice"),
+    "a mask of columns": (lambda: KernelBank([KernelSpec("linear", [True, False])]).fit(X), "on: .* no column True"),
+    "a column twice": (lambda: KernelBank([KernelSpec("linear", [0, 0])]).fit(X), "on: expected different columns"),
+    "a group of each": (lambda: KernelBank([KernelSpec("linear", {"g": "each"})]).fit(X), 'on: "each" makes a group'),
+    "a nested group": (
+        lambda: KernelBank([KernelSpec("linear", {"g": {"a": [0]}})]).fit(X),
+        "on: expected columns for the group 'g'",
+    ),
+    "a number that is no position": (
+        lambda: KernelBank([KernelSpec("linear", [7])]).fit(pandas.DataFrame(X, columns=[7, 8, 9])),
+        "Numbers are positions, from 0 on",
+    ),
+    "a column called all": (
+        lambda: KernelBank([KernelSpec("linear", "all")]).fit(pandas.DataFrame(X, columns=["all", "b", "c"])),
+        "on: 'all' is also the name of a column",
+    ),
+    "scaling of another type": (
+        lambda: KernelBank([KernelSpec("linear")], scaling=["trace"]).fit(X),
+        "scaling: expected",
+    ),
+    "a kernel of another shape": (
+        lambda: KernelBank([KernelSpec(lambda A, B: A[:, 0])]).fit(X),
+        r"kernel: expected finite values of shape \(20, 20\) from .* got shape \(20,\)",
+    ),
+    "a kernel of NaN": (
+        lambda: KernelBank([KernelSpec(lambda A, B: np.full((len(A), len(B)), np.nan))]).fit(X),
+        "400 of them NaN or infinite",
+    ),
+    "no diagonal": (
+        lambda: KernelBank([KernelSpec(lambda A, B: -np.ones((len(A), len(B))))], scaling="spherical").fit(X),
+        "unit diagonals do not exist",
+    ),
+    "numbers compared with sequences": (
+        lambda: KernelBank([KernelSpec("gaussian", "dna", {"width": 1.0})]).fit({"dna": ["GAT", "TAC"]}),
+        "X: dna holds sequences, which gaussian cannot compare",
+    ),
+    "a column of words": (
+        lambda: BEMKLClassifier().fit(pandas.DataFrame({"a": X[:, 0], "city": ["Rome"] * 20}), Y),
+        "X: column 'city' does not hold numbers",
+    ),
+    "an odd view": (
+        lambda: BEMKLRegressor().fit({"a": X, "cube": np.ones((20, 2, 2))}, X[:, 0]),
+        "X, view 'cube': .*dim 3",
+    ),
+    "columns of one name": (
+        lambda: BEMKLClassifier().fit(pandas.DataFrame(X, columns=["a", "a", "b"]), Y),
+        "X: expected columns with different names",
+    ),
+    "a frame without values": (lambda: BEMKLClassifier().fit(polars.LazyFrame({"a": [1.0]}), Y), "Collect it first"),
+    "no views": (lambda: BEMKLClassifier().fit({}, Y), "X: expected views of the same samples, got views with {}"),
+    "basis": (
+        lambda: KernelBank([KernelSpec("linear")]).fit_transform(X, basis=[99]),
+        "basis: expected different rows",
+    ),
+    "names of named kernels": (lambda: stack_kernels({"a": np.eye(2)}, names=["b"]), "names: the kernels have names"),
+    "other names in a stack": (
+        lambda: NAMED.predict(stack_kernels({"b": SQUARE[..., 1], "c": SQUARE[..., 0]})),
+        r"X: expected the 2 kernels of training \(a, b\), got 2 \(b, c\)",
+    ),
+    # labels
+    "labels from 1": (lambda: BEMKLClassifier().fit(X, LABELS + 1), "y: expected zeros and ones for several labels"),
+    "labels of another coding": (lambda: SEVERAL.score(X, 2 * LABELS - 1), r"y: the labels \[-1\] were not there"),
+    "missing labels": (lambda: BEMKLClassifier().fit(X, pandas.Series([*Y[:19], None])), "y: some labels are missing"),
+    "labels that cannot be sorted": (lambda: FITTED.score(X, [None, *Y[1:]]), r"y: the labels \[None\] were not there"),
     # parameters
+    "a rule after the fit": (
+        lambda: BEMKLClassifier(tol=1e-3).fit(X, Y).set_params(predictive="Exact").predict_proba(X),
+        "predictive: expected",
+    ),
+    "verbosity": (lambda: classifier(verbose="yes"), "verbose: expected a whole number"),
+    "threads": (lambda: classifier(n_jobs="all"), "n_jobs: expected a whole number or None, got 'all'"),
+    "a matrix of priors": (lambda: classifier(kernel_prior=[[1, 2], [3, 4]]), "kernel_prior: expected"),
     "kernels by name": (lambda: classifier(kernels="gaussian"), r"kernels: expected a KernelBank, .* got 'gaussian'"),
     "prior by name": (lambda: classifier(kernel_prior="flat"), r'kernel_prior: expected "dense", "sparse" or a pair'),
     "negative prior": (lambda: classifier(sample_prior=(-1.0, 1.0)), "sample_prior: .* positive numbers"),
@@ -163,3 +258,101 @@ def test_refused_with_a_sentence(name):
 def test_sparse_kernels_are_refused():
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
         BEMKLClassifier("precomputed").fit(eye_array(20).tocsr(), Y)
+
+
+class TestNothingIsLost:
+    """A fit that fails leaves the last one as it was."""
+
+    def test_regressor(self):
+        model = BEMKLRegressor(tol=1e-3).fit(X, X[:, 0])
+        before = model.predict(X)
+        for samples, y in (
+            (X, 1000.0 * np.arange(19.0)),
+            (X[:, :2], np.arange(19.0)),
+            (np.where(X > 1, np.nan, X), X[:, 1]),
+        ):
+            with pytest.raises(ValueError):
+                model.fit(samples, y)
+            assert np.array_equal(model.predict(X), before)
+
+    def test_bank(self):
+        bank = KernelBank([KernelSpec("chi2", "all", {"width": 1.0})])
+        with pytest.raises(ValueError, match="negative"):
+            bank.fit(X)
+        with pytest.raises(NotFittedError):
+            bank.transform(np.abs(X))
+        bank.fit(np.abs(X))
+        before = np.asarray(bank.transform(np.abs(X)))
+        with pytest.raises(ValueError, match="negative"):
+            bank.fit(X[:5])
+        assert np.array_equal(np.asarray(bank.transform(np.abs(X))), before)
+
+
+def test_names_do_not_outlive_their_fit():
+    model = BEMKLRegressor(tol=1e-3).fit(pandas.DataFrame(X, columns=list("abc")), X[:, 0])
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    model.fit({"p": X, "q": X}, X[:, 0])
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == 2
+    lists = BEMKLRegressor("precomputed", tol=1e-3).fit([X @ X.T, np.eye(20)], X[:, 0])
+    assert lists.n_features_in_ == 20
+
+
+@pytest.mark.filterwarnings("ignore:X (has|does not have) .*feature names")
+def test_arrays_and_data_frames_can_be_mixed():
+    """scikit-learn warns of it, and then goes by position."""
+    table = pandas.DataFrame(X, columns=list("abc"))
+    for train, new in ((table, X), (X, table)):
+        model = BEMKLClassifier(tol=1e-3).fit(train, Y)
+        assert np.array_equal(model.predict_proba(new), model.predict_proba(train))
+
+
+def test_as_many_training_samples_as_kernels():
+    """(10, 20, 20) is 10 new samples, 20 training samples and 20 kernels."""
+    stack = np.dstack([np.exp(-width * ((X[:, None] - X) ** 2).sum(axis=2)) for width in np.linspace(0.1, 2.0, 20)])
+    model = BEMKLClassifier("precomputed", tol=1e-3).fit(stack, Y)
+    assert model.predict(stack[:10]).shape == (10,)
+
+
+def test_landmarks_in_another_order():
+    order = np.random.default_rng(1).permutation(20)
+    model = BEMKLClassifier("precomputed", tol=1e-3).fit(SQUARE, Y)
+    turned = BEMKLClassifier("precomputed", landmarks=order, tol=1e-3).fit(SQUARE, Y)
+    np.testing.assert_allclose(turned.dual_coef_, model.dual_coef_[order], rtol=1e-6)
+    np.testing.assert_allclose(turned.predict_proba(SQUARE), model.predict_proba(SQUARE), rtol=1e-8)
+
+
+def test_views_called_all_and_each():
+    views = {"all": X[:, :1], "each": X}
+    names = BEMKLClassifier(tol=1e-3).fit(views, Y).kernel_names_
+    assert names[0] == "gaussian(w=0.25) on all"
+    assert names[-1] == "polynomial(d=1) on each"
+
+
+def test_very_large_and_very_small_values():
+    for unit in (1e-170, 1e170):
+        np.testing.assert_allclose(
+            BEMKLRegressor(tol=1e-3).fit(X * unit, X[:, 0]).predict(X * unit),
+            BEMKLRegressor(tol=1e-3).fit(X, X[:, 0]).predict(X),
+            rtol=1e-6,
+        )
+    bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 3})], scaling="spherical")
+    kernels = np.asarray(bank.fit_transform((X * 1e7).astype(np.float32)))
+    assert np.isfinite(kernels).all()
+    assert kernels.dtype == np.float32
+
+
+def test_kernel_functions_may_write_to_what_they_get():
+    stack = KernelBank([KernelSpec(doubling), KernelSpec("linear")]).fit_transform(X).dense().values
+    np.testing.assert_allclose(stack[0], 2.0 * X @ X.T)
+    np.testing.assert_allclose(stack[1], X @ X.T)
+
+
+def test_user_input_is_not_changed():
+    samples, y = X.copy(), X[:, 0].copy()
+    samples.setflags(write=False)
+    y.setflags(write=False)
+    BEMKLRegressor(tol=1e-3).fit(samples, y).predict(samples)
+    kernels = SQUARE.copy()
+    kernels.setflags(write=False)
+    BEMKLRegressor("precomputed", tol=1e-3).fit(kernels, y).predict(kernels)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import skops.io
 from numpy.testing import assert_array_equal
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import make_pipeline
@@ -164,6 +165,46 @@ class TestBadFiles:
             load(self.rewritten(content, poison))
         assert not ran
 
+    @pytest.mark.parametrize(
+        ("module", "name"),
+        [
+            ("bemkl.kernels.registry", "find_kernel"),
+            ("bemkl.estimators.fitting", "ThreadPoolExecutor"),
+            ("sklearn.gaussian_process.kernels", "namedtuple"),
+            ("sklearn.metrics.pairwise", "partial"),
+            ("bemkl.kernels.functions", "gaussian"),
+            ("sklearn.preprocessing._data", "StandardScaler"),
+        ],
+    )
+    def test_a_forged_file_calls_nothing(self, module, name, content, load):
+        """Neither functions that our modules import, nor our own with arguments from the file."""
+
+        def poison(parts):
+            schema = json.loads(parts["schema.json"])
+            schema["content"]["content"]["tol"] = {
+                "__class__": name,
+                "__module__": module,
+                "__loader__": "ConstructorFromReduceNode",
+                "__id__": 1,
+                "content": schema["content"]["content"]["kernel_prior"],
+            }
+            return parts | {"schema.json": json.dumps(schema).encode()}
+
+        with pytest.raises(ModelFileError, match=f"refers to .*{name}"):
+            load(self.rewritten(content, poison))
+
+    def test_consistent_but_broken_files(self, content, load):
+        for change in (
+            lambda parts: {name: part for name, part in parts.items() if name != "schema.json"},
+            lambda parts: parts | {"schema.json": b"{}"},
+            lambda parts: parts | {"schema.json": b"no json"},
+        ):
+            with pytest.raises(ModelFileError, match="altered"):
+                load(self.rewritten(content, change))
+        for header in ({"versions": {}}, {"versions": {"bemkl": 1, "scikit-learn": 2}}, {"versions": None}):
+            with pytest.raises(ModelFileError, match="altered"):
+                load(self.rewritten(content, dict, header))
+
     def test_a_newer_format(self, content, load):
         with pytest.raises(ModelFileError, match="Update bemkl"):
             load(self.rewritten(content, dict, {"format": 99}))
@@ -175,7 +216,7 @@ class TestBadFiles:
     def test_another_version_warns(self, content, load):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             versions = json.loads(archive.read("bemkl.json"))["versions"]
-        with pytest.warns(UserWarning, match="saved by bemkl 99"):
+        with pytest.warns(UserWarning, match="saved with bemkl 99"):
             load(self.rewritten(content, dict, {"versions": versions | {"bemkl": "99.0.0"}}))
 
     def test_no_file(self, tmp_path):
@@ -195,3 +236,28 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         save_model(MODELS["regression"](), path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["model.skops"]
+
+
+def test_anybody_may_read_what_anybody_may_read(tmp_path):
+    mask = os.umask(0o022)
+    try:
+        save_model(MODELS["regression"](), tmp_path / "model.skops")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "model.skops").stat().st_mode & 0o777 == 0o644
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere.* to save 'model\.skops' in"):
+        save_model(MODELS["regression"](), tmp_path / "nowhere" / "model.skops")
+
+
+def test_a_calibrated_model(tmp_path):
+    """What skops does not trust by itself is named by the error."""
+    model = CalibratedClassifierCV(BEMKLClassifier(tol=1e-3), cv=2).fit(X, Y)
+    save_model(model, tmp_path / "model.skops")
+    with pytest.raises(ModelFileError, match="_CalibratedClassifier"):
+        load_model(tmp_path / "model.skops")
+    names = ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"]
+    again = load_model(tmp_path / "model.skops", trusted=names)
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -140,6 +140,9 @@ REFUSED = {
     "no bounds": (lambda: plot_bound([]), "one bound an iteration"),
     "labels": (lambda: plot_calibration([1, 2], [0.1, 0.2]), "truth value for each probability"),
     "probabilities": (lambda: plot_calibration([0, 1], [0.1, 1.2]), "numbers from 0 to 1"),
+    "intercepts": (lambda: plot_contributions([1.0], ["a"], intercept=[1.0, 2.0]), "intercept: expected one number"),
+    "names of classes": (lambda: plot_calibration(["a", "b"], [0.1, 0.2]), r"y == classes_\[1\]"),
+    "NaN": (lambda: plot_similarity(np.full((2, 2, 1), np.nan)), "kernels, 'kernel 0': expected finite"),
     "rectangular": (lambda: plot_similarity(np.ones((3, 2, 4))), r"\(n_samples, n_samples, n_kernels\)"),
     "similarity names": (lambda: plot_similarity(np.ones((2, 2, 3)), names=["a"]), "a name for each of 3 kernels"),
 }

@@ -90,6 +90,7 @@ def test_iterations_left():
 INTERRUPTED = """
 import sys, warnings
 import numpy as np
+import polars  # has a signal handler of its own
 from bemkl import BEMKLClassifier, paper_bank
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 5))

@@ -130,6 +130,8 @@ def test_indices_of_a_stack():
     assert_array_equal(np.asarray(STACK[[3, -1], ...]), array[[3, -1]])
     assert_array_equal(np.asarray(STACK[X[:, 0] > 0]), array[X[:, 0] > 0])
     assert_array_equal(np.asarray(STACK[:, :, [2, 0]]), array[:, :, [2, 0]])
+    assert_array_equal(np.asarray(STACK[..., [1]]), array[..., [1]])
+    assert_array_equal(np.asarray(STACK[[4], ..., [1]]), array[[4]][..., [1]])
     name = STACK.names[1]
     assert STACK[:, :, name].names == (name,)
     assert_array_equal(np.asarray(STACK[:, :2, [name]])[..., 0], array[:, :2, 1])

@@ -101,6 +101,37 @@ def refuse_nonfinite(name: str, array: npt.NDArray[Any]) -> None:
         )
 
 
+def standard_moments(values: Array) -> tuple[Array, Array]:
+    """
+    Return means and standard deviations of columns, with a deviation of 1 for constant ones.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_columns)
+        The columns.
+
+    Returns
+    -------
+    mean : ndarray of shape (n_columns,)
+        The means.
+    deviation : ndarray of shape (n_columns,)
+        The deviations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standard_moments(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    (array([2., 5.]), array([1., 1.]))
+    """
+    # Squares of very large or small values would leave the range of floating point.
+    largest = np.abs(values).max(axis=0)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    mean, deviation = unit * (values / unit).mean(axis=0), unit * (values / unit).std(axis=0)
+    # The deviation of a constant column is zero only up to the rounding of its mean.
+    constant = deviation <= 10.0 * np.finfo(np.float64).eps * largest
+    return mean, np.where(constant, 1.0, deviation)
+
+
 def finite_number(name: str, value: Any, *, least: float, allow_least: bool = False) -> float:
     """
     Check one number that the user passed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import json
 import os
@@ -17,20 +18,16 @@ from typing import Any
 
 import skops.io
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process import kernels as gp_kernels
 from sklearn.utils.validation import check_is_fitted
 
 from bemkl.exceptions import ModelFileError
+from bemkl.kernels.registry import kernel_functions
 
 _HEADER = "bemkl.json"
 _FORMAT = 1
-_TRUSTED = (
-    "bemkl.distributions.",
-    "bemkl.estimators.",
-    "bemkl.inference.",
-    "bemkl.kernels.",
-    "sklearn.gaussian_process.kernels.",
-    "sklearn.metrics.pairwise.",
-)
+_OWN = ("bemkl.distributions", "bemkl.estimators", "bemkl.inference", "bemkl.kernels")
+_CALLERS = {"ConstructorFromReduceNode", "ReduceNode", "MethodNode", "PartialNode", "OperatorFuncNode", "LossNode"}
 
 
 def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -90,8 +87,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     path : str or path
         The file.
     trusted : sequence of str
-        Full names of functions and classes that the file may refer to beyond those of this package, NumPy, SciPy and
-        scikit-learn, such as kernel functions of your own.
+        Full names of functions and classes that the file may refer to beyond those of this package and those that skops
+        trusts of NumPy, SciPy and scikit-learn. Kernel functions of your own belong here; the error names what is
+        missing.
 
     Returns
     -------
@@ -106,31 +104,66 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     """
     content = Path(path).read_bytes()
     header = _checked_header(path, content)
-    strangers = [
-        name
-        for name in skops.io.get_untrusted_types(data=content)
-        if not name.startswith(_TRUSTED) and name not in trusted
-    ]
+    try:
+        named = skops.io.get_untrusted_types(data=content)
+        strangers = [name for name in named if name not in trusted and not _is_known(name)] + _calls(content)
+    except Exception as error:
+        raise ModelFileError(f"{path}: the model was altered, its parts cannot be read ({error!r:.200}).") from None
     if strangers:
         raise ModelFileError(
             f"{path}: the model refers to {', '.join(strangers)}, which could run any code. If you know where the file "
             f"comes from, pass trusted={strangers!r}."
         )
-    if header["versions"]["bemkl"].split(".")[:2] != version("bemkl").split(".")[:2]:
-        warnings.warn(
-            f"{path} was saved by bemkl {header['versions']['bemkl']}, this is {version('bemkl')}. Compare some "
-            "predictions before you rely on it.",
-            UserWarning,
-            stacklevel=2,
-        )
-    model = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
-    found = (_class_name(model), sorted(model.get_params(deep=False)))
+    for package in ("bemkl", "scikit-learn"):
+        if header["versions"][package].split(".")[:2] != version(package).split(".")[:2]:
+            warnings.warn(
+                f"{path} was saved with {package} {header['versions'][package]}, this is {version(package)}. Compare "
+                "some predictions before you rely on it.",
+                UserWarning,
+                stacklevel=2,
+            )
+    try:
+        model = skops.io.loads(content, trusted=named)
+        found = (_class_name(model), sorted(model.get_params(deep=False)))
+    except Exception as error:
+        raise ModelFileError(f"{path}: the model was altered, it cannot be built ({error!r:.200}).") from None
     if found != (header["class"], header["parameters"]):
         raise ModelFileError(
             f"{path}: expected a {header['class']} with the parameters {header['parameters']}, this version of bemkl "
             f"makes a {found[0]} with {found[1]} of it. Install bemkl {header['versions']['bemkl']} to load the file."
         )
     return model
+
+
+def _is_known(name: str) -> bool:
+    """Tell whether a name is that of a class of this package, or of a kernel function or kernel of scikit-learn."""
+    module_name, _, attribute = name.rpartition(".")
+    if name in {f"{kernel.__module__}.{kernel.__qualname__}" for kernel in kernel_functions()}:
+        return True
+    if module_name == gp_kernels.__name__:
+        thing = getattr(gp_kernels, attribute, None)
+        return isinstance(thing, type) and issubclass(thing, gp_kernels.Kernel)
+    if not any(module_name == own or module_name.startswith(own + ".") for own in _OWN):
+        return False
+    thing = getattr(importlib.import_module(module_name), attribute, None)
+    return isinstance(thing, type) and thing.__module__ == module_name
+
+
+def _calls(content: bytes) -> list[str]:
+    """Name what the file would call with arguments of its own; building objects needs no such call."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        nodes = [json.loads(archive.read("schema.json"))]
+    called = []
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, dict):
+            nodes.extend(node.values())
+            name = f"{node.get('__module__')}.{node.get('__class__')}"
+            if node.get("__loader__") in _CALLERS and not name.startswith(("numpy.", "scipy.")):
+                called.append(name)
+        elif isinstance(node, list):
+            nodes.extend(node)
+    return called
 
 
 def _checked_header(path: Any, content: bytes) -> dict[str, Any]:
@@ -149,6 +182,8 @@ def _checked_header(path: Any, content: bytes) -> dict[str, Any]:
             name: _digest(part) for name, part in sorted(parts.items())
         }
         newer = header["format"] > _FORMAT
+        versions = [header["versions"][package].split(".") for package in ("bemkl", "scikit-learn")]
+        intact = intact and all(versions) and {"class", "parameters"} <= set(header)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ModelFileError(f"{path}: the header of the model was altered.") from None
     if not intact:
@@ -163,10 +198,16 @@ def _checked_header(path: Any, content: bytes) -> dict[str, Any]:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file beside its place, and move it there when it is complete."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"path: there is no folder {str(path.parent)!r} to save {path.name!r} in.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        # A temporary file is private; this one gets the permissions of any other.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

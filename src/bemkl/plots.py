@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array, finite_array, whole_number
+from bemkl.kernels import stack_kernels
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "0.6"
 """Colours that readers with any colour vision can tell apart."""
@@ -92,7 +93,7 @@ def plot_bound(lower_bounds: npt.ArrayLike, *, ax: Any = None) -> Any:
     ax.plot(iterations, bounds, color=BLUE, marker="o" if len(bounds) < 30 else None, markersize=3)
     if len(bounds) > 20:
         # The first steps are so large that they would flatten the rest.
-        span = bounds[-1] - bounds[len(bounds) // 10]
+        span = abs(bounds[-1] - bounds[len(bounds) // 10])
         ax.set_ylim(bounds[-1] - 1.2 * span - 1e-12 * abs(bounds[-1]), bounds[-1] + 0.1 * span)
     ax.set_xlabel("iteration")
     ax.set_ylabel("lower bound", color=BLUE)
@@ -109,7 +110,7 @@ def plot_contributions(
     contributions: npt.ArrayLike,
     names: Sequence[str],
     *,
-    intercept: float = 0.0,
+    intercept: Any = 0.0,
     most: int = 12,
     ax: Any = None,
 ) -> Any:
@@ -123,7 +124,7 @@ def plot_contributions(
     names : sequence of str
         Names of the kernels.
     intercept : float
-        The bias, an entry of `intercept_`.
+        The bias, `intercept_` or, where there are several classes, its entry.
     most : int
         How many kernels to show by name; the others make one bar together.
     ax : matplotlib.axes.Axes, optional
@@ -148,7 +149,7 @@ def plot_contributions(
         labels.append(f"{len(parts) - len(shown)} other kernels")
         values.append(float(parts[order[len(shown) :]].sum()))
     labels.append("intercept")
-    values.append(float(intercept))
+    values.append(_one_number("intercept", intercept))
     ax = _axes(ax, height=1.0 + 0.24 * len(values))
     places = np.arange(len(values))[::-1]
     bars = ax.barh(places, values, color=[BLUE if value >= 0.0 else ORANGE for value in values], height=0.7)
@@ -181,7 +182,8 @@ def plot_calibration(labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, n_b
     matplotlib.axes.Axes
         The picture: frequencies with 95 % intervals, and the probabilities of the samples along the bottom.
     """
-    truth = np.asarray(labels).astype(np.float64)
+    truth = np.asarray(labels)
+    truth = truth.astype(np.float64) if truth.dtype.kind in "biuf" else np.full(truth.shape, np.nan)
     probability = finite_array("probabilities", probabilities)
     if truth.shape != probability.shape or truth.ndim != 1 or not truth.size or np.setdiff1d(truth, [0, 1]).size:
         raise ValueError(
@@ -221,7 +223,7 @@ def plot_similarity(kernels: Any, *, names: Sequence[str] | None = None, ax: Any
 
     Parameters
     ----------
-    kernels : KernelStack or ndarray of shape (n_samples, n_samples, n_kernels)
+    kernels : KernelStack, dict or list of matrices, or ndarray of shape (n_samples, n_samples, n_kernels)
         Square kernels of the same samples.
     names : sequence of str, optional
         Names of the kernels; a KernelStack has its own.
@@ -236,9 +238,10 @@ def plot_similarity(kernels: Any, *, names: Sequence[str] | None = None, ax: Any
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
-    alignment = centred_alignment(kernels)
+    stack = stack_kernels(kernels)
+    alignment = centred_alignment(stack)
     if names is None:
-        names = getattr(kernels, "names", None) or [f"kernel {m}" for m in range(len(alignment))]
+        names = stack.names
     if len(names) != len(alignment):
         raise ValueError(f"names: expected a name for each of {len(alignment)} kernels, got {len(names)}.")
     order = list(range(len(alignment)))
@@ -266,7 +269,7 @@ def centred_alignment(kernels: Any) -> Array:
 
     Parameters
     ----------
-    kernels : KernelStack or ndarray of shape (n_samples, n_samples, n_kernels)
+    kernels : KernelStack, dict or list of matrices, or ndarray of shape (n_samples, n_samples, n_kernels)
         Square kernels of the same samples.
 
     Returns
@@ -283,9 +286,10 @@ def centred_alignment(kernels: Any) -> Array:
            [1.   , 1.   , 0.707],
            [0.707, 0.707, 1.   ]])
     """
-    values = np.moveaxis(np.asarray(kernels, dtype=np.float64), -1, 0)
-    if values.ndim != 3 or values.shape[1] != values.shape[2]:
-        raise ValueError(f"kernels: expected shape (n_samples, n_samples, n_kernels), got {np.shape(kernels)}.")
+    stack = stack_kernels(kernels)
+    if stack.shape[0] != stack.shape[1]:
+        raise ValueError(f"kernels: expected shape (n_samples, n_samples, n_kernels), got {stack.shape}.")
+    values = stack.dense().values.astype(np.float64)
     values = values - values.mean(axis=1, keepdims=True)
     values -= values.mean(axis=2, keepdims=True)
     flat = values.reshape(len(values), -1)
@@ -308,7 +312,15 @@ def _axes(ax: Any, *, height: float = 3.2, width: float = 6.0) -> Any:
 
 
 def _short(name: str, most: int = 42) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    """Cut a long name in the middle: the kernel is at its beginning, the group at its end."""
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2) + 1 :]}"
+
+
+def _one_number(name: str, value: Any) -> float:
+    """Take a number, also from an array of one, as models with one output have it."""
+    if np.size(value) != 1:
+        raise ValueError(f"{name}: expected one number, got {value!r:.80}. Take that of one class: {name}_[c].")
+    return float(np.ravel(value)[0])
 
 
 def _wilson(hits: Array, counts: Any) -> tuple[Array, Array]:

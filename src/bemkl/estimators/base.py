@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,42 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bemkl.arrays import Array, finite_number
+from bemkl.arrays import Array
 from bemkl.estimators.fitting import Effort, fit_problems
-from bemkl.estimators.parameters import gamma_prior, intermediate_prior
-from bemkl.estimators.sources import Source, fit_source
+from bemkl.estimators.parameters import gamma_prior, intermediate_prior, interval_width
+from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, selected, weight_rows
-from bemkl.inference import Block, FittedBlock, Prediction, Priors, Problem, State, fitted_block
+from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Priors, Problem, State, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
+from bemkl.inference.state import check_state
 from bemkl.kernels import KernelStack, stack_kernels
-from bemkl.kernels.views import count_samples, is_views
+from bemkl.kernels.views import count_samples, is_views, read_samples
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """
+    What a fit brings home.
+
+    Parameters
+    ----------
+    source : Source
+        Fitted source of kernels.
+    landmarks : ndarray of int or None
+        Rows that are landmarks.
+    labels : tuple of str
+        Name of each posterior.
+    fitted : tuple of FittedBlock
+        What predictions need of each posterior.
+    results : tuple of FitResult
+        The runs.
+    """
+
+    source: Source
+    landmarks: Rows | None
+    labels: tuple[str, ...]
+    fitted: tuple[FittedBlock, ...]
+    results: tuple[FitResult, ...]
 
 
 class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -27,6 +55,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     _source: Source
     _fitted: tuple[FittedBlock, ...]
     _single: bool
+    _offset: Array
+    _scale: Array
     posterior_: Any
 
     def contributions(self, X: Any) -> Array:
@@ -87,13 +117,11 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             Numbers are rounded; `kernel_weights_` and `kernel_weights_std_` have them in full.
         """
         check_is_fitted(self)
-        coverage = finite_number("coverage", coverage, least=0.0)
-        if coverage >= 1.0:
-            raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
+        width = interval_width(coverage)
         rows = []
         for label, fitted in zip(self._labels, self._fitted, strict=True):
             first = {} if len(self._fitted) == 1 else {"class": label}
-            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, coverage)]
+            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width)]
         return as_table(rows)
 
     def __sklearn_tags__(self) -> Any:
@@ -104,15 +132,17 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         tags.input_tags.sparse = not self._precomputed
         return tags
 
-    def _learn(self, X: Any, likelihoods: Sequence[AnyLikelihood], labels: Sequence[str]) -> None:
-        """Fit one posterior a likelihood, all on the same kernels."""
+    def _learn(self, X: Any, likelihoods: Sequence[AnyLikelihood], labels: Sequence[str]) -> Learned:
+        """Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes."""
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
         priors = self._priors()
-        if self.predictive not in ("exact", "paper"):
-            raise ValueError(f'predictive: expected "exact" or "paper", got {self.predictive!r}.')
-        self._check_features(X, reset=True)
+        check_kernels(self.kernels)
+        self._check_rule()
+        X = self._check_form(X)
         if self._precomputed:
             X = stack_kernels(X)
+            if self.landmarks is None:
+                refuse_kernels_first(X)
         if count_samples(X) != likelihoods[0].n_samples:
             raise ValueError(
                 f"y: expected a value for each of the {count_samples(X)} samples of X, got "
@@ -121,14 +151,21 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         source, stack, rows = fit_source(self.kernels, self.landmarks, X, rng)
         dense = stack.dense()
-        problems = [Problem([Block(dense, like, landmarks=rows is not None)], priors) for like in likelihoods]
-        results = fit_problems(problems, labels, self._starts(len(problems)), effort, rng)
-        states = tuple(result.state for result in results)
-        self._source, self._labels = source, tuple(labels)
-        self._fitted = tuple(fitted_block(*pair) for pair in zip(problems, states, strict=True))
-        self.landmarks_ = rows
-        self.kernel_names_ = list(source.names)
-        self.posterior_ = states[0] if len(states) == 1 else states
+        if rows is None:
+            refuse_asymmetry(stack, dense)
+        problems = [Problem([Block(dense, like, landmarks=True)], priors) for like in likelihoods]
+        results = fit_problems(problems, labels, self._starts(problems), effort, rng)
+        fitted = tuple(fitted_block(p, r.state) for p, r in zip(problems, results, strict=True))
+        return Learned(source, rows, tuple(labels), fitted, tuple(results))
+
+    def _keep(self, X: Any, learned: Learned, offset: Array, scale: Array) -> None:
+        """Take over what was learned; decisions are the model's outputs times scale plus offset."""
+        results = learned.results
+        self._source, self._labels, self._fitted = learned.source, learned.labels, learned.fitted
+        self._offset, self._scale = offset, scale
+        self.landmarks_ = learned.landmarks
+        self.kernel_names_ = list(learned.source.names)
+        self.posterior_ = results[0].state if len(results) == 1 else tuple(result.state for result in results)
         self.n_iter_ = max(result.n_iter for result in results)
         self.converged_ = all(result.converged for result in results)
         # Separate runs are one model with independent parts: its bound is their sum, ended runs keep their last value.
@@ -136,6 +173,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.lower_bounds_ = np.sum(paths, axis=0)
         self.lower_bound_ = float(self.lower_bounds_[-1])
         self._describe()
+        self._remember_features(X)
 
     def _describe(self) -> None:
         """Set what can be read off the posteriors."""
@@ -153,15 +191,9 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Whether X holds kernels."""
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
-    @property
-    def _scale(self) -> Any:
-        """What multiplies the model's outputs."""
-        return 1.0
-
-    @property
-    def _offset(self) -> Any:
-        """What is added to the model's outputs."""
-        return 0.0
+    def _check_rule(self) -> None:
+        if self.predictive not in ("exact", "paper"):
+            raise ValueError(f'predictive: expected "exact" or "paper", got {self.predictive!r}.')
 
     def _priors(self) -> Priors:
         return Priors(
@@ -171,22 +203,27 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             intermediate=intermediate_prior(self.intermediate_std),
         )
 
-    def _starts(self, count: int) -> Sequence[State | None]:
+    def _starts(self, problems: Sequence[Problem]) -> Sequence[State | None]:
         """Take the last posteriors for a warm start."""
         if not self.warm_start or not hasattr(self, "posterior_"):
-            return [None] * count
+            return [None] * len(problems)
         states = self.posterior_ if isinstance(self.posterior_, tuple) else (self.posterior_,)
-        if len(states) != count:
+        try:
+            for problem, state in zip(problems, states, strict=True):
+                check_state(problem, state)
+        except ValueError:
             raise ValueError(
-                f"warm_start: the last fit has {len(states)} posteriors, this one needs {count}. "
-                "Set warm_start=False, or fit a clone."
-            )
+                "warm_start: the last fit was of another problem (other numbers of samples, kernels, classes or "
+                "outputs, or another way to learn), so it cannot go on. Set warm_start=False, or fit a clone."
+            ) from None
         return states
 
     def _stack(self, X: Any) -> KernelStack:
         """Return the kernels of new samples."""
         check_is_fitted(self)
-        self._check_features(X, reset=False)
+        X = self._check_form(X)
+        if len(getattr(X, "shape", ())) == 2:
+            validate_data(self, X, reset=False, skip_check_array=True)
         return self._source.stack(X)
 
     def _scores(self, X: Any) -> Array:
@@ -197,30 +234,33 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def _predictions(self, X: Any) -> list[Prediction]:
         """Return the predictive moments of each fit."""
+        self._check_rule()
         dense = self._stack(X).dense()
         return [fitted.predict(dense, self.predictive) for fitted in self._fitted]
 
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Hold tables to scikit-learn's rules for names and numbers of features."""
-        if is_views(X) or (self._precomputed and isinstance(X, list | tuple)):
-            if reset:
-                self.n_features_in_ = len(X)
-            return
-        if not hasattr(X, "columns") and not isinstance(X, KernelStack):
-            X = check_array(
-                X,
-                accept_sparse=not self._precomputed,
-                dtype=None,
-                allow_nd=True,
-                ensure_all_finite=False,
-                input_name="X",
-            )
-            if self._precomputed and X.ndim == 2:
-                assert_all_finite(X, input_name="X")
-        if len(X.shape) == 2:
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        elif reset:
-            self.n_features_in_ = X.shape[1]
+    def _check_form(self, X: Any) -> Any:
+        """Hold arrays to scikit-learn's rules; data frames, dicts and lists of kernels are read elsewhere."""
+        if is_views(X) or isinstance(X, KernelStack) or (self._precomputed and isinstance(X, list | tuple)):
+            return X
+        if hasattr(X, "collect") or hasattr(X, "columns"):
+            read_samples(X)
+            return X
+        checks = {"accept_sparse": not self._precomputed, "allow_nd": self._precomputed, "ensure_all_finite": False}
+        X = check_array(X, dtype=None, input_name="X", **checks)
+        if self._precomputed and X.ndim == 2:
+            assert_all_finite(X, input_name="X")
+        return X
+
+    def _remember_features(self, X: Any) -> None:
+        """Set numbers and names of features."""
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if self._precomputed:
+            self.n_features_in_ = stack_kernels(X).shape[1]
+        elif is_views(X):
+            self.n_features_in_ = len(X)
+        else:
+            validate_data(self, X, skip_check_array=True)
 
 
 def refuse_arguments(estimator: BEMKLEstimator, arguments: Mapping[str, Any]) -> None:

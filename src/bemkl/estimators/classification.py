@@ -168,8 +168,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             labels = [str(label) for label in classes]
         else:
             likelihoods, labels = [Probit(signs, margin=self.margin)], ["fit"]
-        self._learn(X, likelihoods, labels)
+        learned = self._learn(X, likelihoods, labels)
         self.classes_, self._several, self._single = classes, several, signs.shape[1] == 1
+        self._keep(X, learned, np.zeros(signs.shape[1]), np.ones(signs.shape[1]))
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -258,13 +259,13 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             The share; for several labels a sample, all of them have to be right.
         """
         check_is_fitted(self)
-        if not self._several:
-            unknown = np.setdiff1d(np.asarray(y), self.classes_)
-            if unknown.size:
-                raise ValueError(
-                    f"y: the labels {unknown[:5].tolist()} were not there in training, where the classes were "
-                    f"{self.classes_[:8].tolist()}. Leave those samples out, or train with them."
-                )
+        known = {0, 1} if self._several else set(self.classes_.tolist())
+        unknown = sorted(set(np.asarray(y).ravel().tolist()) - known, key=str)
+        if unknown:
+            raise ValueError(
+                f"y: the labels {unknown[:5]} were not there in training, where the classes were "
+                f"{sorted(known, key=str)[:8]}. Leave those samples out, or train with them."
+            )
         return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -278,10 +279,15 @@ def _encode(name: str, y: Any) -> tuple[npt.NDArray[Any], Array, bool]:
     """Return the classes, signs of shape (n_samples, n_outputs), and whether a sample may have several labels."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    if hasattr(y, "isna") and np.any(y.isna()):
+        raise ValueError("y: some labels are missing. Leave those samples out.")
     y = check_array(y, ensure_2d=False, accept_sparse=True, dtype=None, input_name="y")
     check_classification_targets(y)
     if type_of_target(y) == "multilabel-indicator":
         several = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        values = np.unique(several)
+        if np.setdiff1d(values, [0, 1]).size:
+            raise ValueError(f"y: expected zeros and ones for several labels a sample, got {values[:5].tolist()}.")
         return np.arange(several.shape[1]), np.where(several > 0, 1.0, -1.0), True
     labels = column_or_1d(y, warn=True)
     classes = np.unique(labels)

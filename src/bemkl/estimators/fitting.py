@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from threading import Event
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -16,6 +21,8 @@ from bemkl.arrays import finite_number, whole_number
 from bemkl.estimators.progress import FitProgress
 from bemkl.exceptions import ConvergenceWarning
 from bemkl.inference import FitResult, Problem, State, ascend, initialise
+
+_PATIENCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,9 @@ class Effort:
         """Refuse numbers that mean nothing."""
         whole_number("max_iter", self.max_iter, least=1)
         whole_number("n_init", self.n_init, least=1)
+        whole_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+        if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)):
+            raise ValueError(f"n_jobs: expected a whole number or None, got {self.n_jobs!r}.")
         if self.tol is not None:
             finite_number("tol", self.tol, least=0.0, allow_least=True)
 
@@ -98,7 +108,7 @@ def fit_problems(
 
         return ascend(problems[p], state, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
 
-    with FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress:
+    with FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
         workers = min(effective_n_jobs(effort.n_jobs), len(jobs))
         results = _in_turn(work, len(jobs), stopped) if workers == 1 else _at_once(work, len(jobs), stopped, workers)
     best = []
@@ -107,6 +117,30 @@ def fit_problems(
         best.append(max(mine, key=lambda result: result.lower_bound))
     _warn(best, effort)
     return best
+
+
+@contextmanager
+def _interrupts_to(stopped: Event) -> Iterator[None]:
+    """
+    Let an interrupt from the keyboard set a flag, and a second one be raised as ever.
+
+    An exception in the middle of a computation is not safe: NumPy has places that turn it into another one.
+    """
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous):
+        yield
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stopped.is_set():
+            previous(number, frame)
+        stopped.set()
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _in_turn(work: Any, n_jobs: int, stopped: Event) -> list[FitResult | None]:
@@ -128,10 +162,12 @@ def _at_once(work: Any, n_jobs: int, stopped: Event, workers: int) -> list[FitRe
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, job) for job in range(n_jobs)]
         try:
-            return [future.result() for future in futures]
+            # Short waits, because some libraries' signal handlers let a long one sleep on.
+            while wait(futures, timeout=_PATIENCE).not_done:
+                pass
         except KeyboardInterrupt:
             stopped.set()
-            return [future.result() for future in futures]
+        return [future.result() for future in futures]
 
 
 def _warn(results: list[FitResult], effort: Effort) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from scipy.special import ndtri
+
+from bemkl.arrays import finite_number
 from bemkl.distributions import Gamma, PointMass, Precision
 from bemkl.inference import DENSE, SPARSE
 
@@ -31,13 +35,13 @@ def gamma_prior(name: str, value: Any) -> Gamma:
     >>> float(gamma_prior("kernel_prior", (2.0, 0.5)).mean)
     1.0
     """
-    if isinstance(value, Gamma):
+    if isinstance(value, Gamma) and np.ndim(value.mean) == 0:
         return value
     if isinstance(value, str) and value in _NAMED:
         return _NAMED[value]
     try:
-        shape, scale = (float("nan"), float("nan")) if isinstance(value, str) else value
-        return Gamma(shape, scale)
+        shape, scale = (float("nan"), float("nan")) if isinstance(value, str | Gamma) else value
+        return Gamma(float(shape), float(scale))
     except (TypeError, ValueError):
         raise ValueError(
             f'{name}: expected "dense", "sparse" or a pair of positive numbers (shape, scale), got {value!r}. '
@@ -70,3 +74,28 @@ def intermediate_prior(value: Any) -> Precision:
         return PointMass.from_std(value)
     except ValueError:
         raise ValueError(f'intermediate_std: expected a positive number or "learn", got {value!r}.') from None
+
+
+def interval_width(coverage: Any) -> float:
+    """
+    Half the width of a central interval of the standard normal distribution.
+
+    Parameters
+    ----------
+    coverage : float
+        Probability of the interval.
+
+    Returns
+    -------
+    float
+        The half width.
+
+    Examples
+    --------
+    >>> round(interval_width(0.95), 2)
+    1.96
+    """
+    coverage = finite_number("coverage", coverage, least=0.0)
+    if coverage >= 1.0:
+        raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
+    return float(ndtri(0.5 + 0.5 * coverage))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
-from bemkl.arrays import Array, finite_number
+from bemkl.arrays import Array, standard_moments
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
-from bemkl.estimators.parameters import gamma_prior
+from bemkl.estimators.parameters import gamma_prior, interval_width
 from bemkl.inference import Gaussian
 from bemkl.kernels import KernelBank
 
@@ -161,14 +160,13 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = responses.reshape(len(responses), -1)
-        mean, std = table.mean(axis=0), table.std(axis=0)
-        constant = std <= 10.0 * np.finfo(np.float64).eps * np.abs(table).max(axis=0)
-        standard = (mean, np.where(constant, 1.0, std)) if self.normalize_y else (0.0, 1.0)
-        self._offset_of_y: Any = standard[0]
-        self._scale_of_y: Any = standard[1]
+        offset, scale = np.zeros(table.shape[1]), np.ones(table.shape[1])
+        if self.normalize_y:
+            offset, scale = standard_moments(table)
         noise = gamma_prior("noise_prior", self.noise_prior)
-        self._learn(X, [Gaussian((table - standard[0]) / standard[1], noise=noise)], ["fit"])
+        learned = self._learn(X, [Gaussian((table - offset) / scale, noise=noise)], ["fit"])
         self._single = responses.ndim == 1
+        self._keep(X, learned, offset, scale)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -215,11 +213,9 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         upper : ndarray of the same shape
             Upper ends.
         """
-        coverage = finite_number("coverage", coverage, least=0.0)
-        if coverage >= 1.0:
-            raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
+        width = interval_width(coverage)
         mean, std = self.predict(X, return_std=True)
-        half = ndtri(0.5 + 0.5 * coverage) * std
+        half = width * std
         return mean - half, mean + half
 
     def __sklearn_tags__(self) -> Any:
@@ -228,13 +224,3 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
-
-    @property
-    def _scale(self) -> Any:
-        """Deviations of the responses."""
-        return self._scale_of_y
-
-    @property
-    def _offset(self) -> Any:
-        """Means of the responses."""
-        return self._offset_of_y

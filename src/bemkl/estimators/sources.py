@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from bemkl.arrays import Array
-from bemkl.kernels import KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels
+from bemkl.inference.problem import ASYMMETRY_TOLERANCE
+from bemkl.kernels import DenseStack, KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels
 from bemkl.kernels.views import count_samples
 
 Rows = npt.NDArray[np.intp]
@@ -73,6 +74,8 @@ class PrecomputedSource:
     ----------
     names : tuple of str
         Names of the training kernels.
+    named : bool
+        Whether somebody gave them these names.
     n_train : int
         Number of training samples.
     landmarks : ndarray of int or None
@@ -80,6 +83,7 @@ class PrecomputedSource:
     """
 
     names: tuple[str, ...]
+    named: bool
     n_train: int
     landmarks: Rows | None
 
@@ -98,14 +102,15 @@ class PrecomputedSource:
             Kernels of shape (n_samples, n_basis, n_kernels).
         """
         stack = stack_kernels(X)
-        if isinstance(X, KernelStack | Mapping) and sorted(stack.names) == sorted(self.names):
+        by_name = self.named and stack.named
+        if by_name and sorted(stack.names) == sorted(self.names):
             stack = stack[:, :, list(self.names)]
-        elif isinstance(X, Mapping) or stack.shape[2] != len(self.names):
+        elif by_name or stack.shape[2] != len(self.names):
             raise ValueError(
                 f"X: expected the {len(self.names)} kernels of training ({_shown(self.names)}), got "
                 f"{stack.shape[2]} ({_shown(stack.names)}). Pass the same kernels for new samples."
             )
-        if self.landmarks is not None and stack.shape[1] == len(self.landmarks):
+        if self.landmarks is not None and stack.shape[1] == len(self.landmarks) != self.n_train:
             return stack
         if stack.shape[1] != self.n_train:
             raise ValueError(
@@ -146,11 +151,6 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator) -
         return _fit_precomputed(stack_kernels(X), landmarks, rng)
     if kernels is None:
         kernels = default_bank(X)
-    if not isinstance(kernels, KernelBank):
-        raise ValueError(
-            f'kernels: expected a KernelBank, "precomputed" or None, got {kernels!r}. '
-            'For one kernel write KernelBank([KernelSpec("gaussian", "all", {"width": 1.0})]).'
-        )
     if isinstance(X, KernelStack):
         raise ValueError('X: got a KernelStack, but kernels is a bank. Pass kernels="precomputed".')
     bank = clone(kernels)
@@ -161,19 +161,77 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator) -
     return BankSource(bank), stack, rows
 
 
+def check_kernels(kernels: Any) -> None:
+    """
+    Refuse a parameter that names no source of kernels.
+
+    Parameters
+    ----------
+    kernels : Any
+        What the user passed.
+    """
+    if not isinstance(kernels, KernelBank | None) and not (isinstance(kernels, str) and kernels == "precomputed"):
+        raise ValueError(
+            f'kernels: expected a KernelBank, "precomputed" or None, got {kernels!r}. '
+            'For one kernel write KernelBank([KernelSpec("gaussian", "all", {"width": 1.0})]).'
+        )
+
+
+def refuse_kernels_first(stack: KernelStack) -> None:
+    """
+    Refuse training kernels whose shape looks like (n_kernels, n_train, n_train).
+
+    Parameters
+    ----------
+    stack : KernelStack
+        Training kernels, which should be square.
+    """
+    n_train, n_columns, n_kernels = stack.shape
+    if n_train != n_columns == n_kernels:
+        raise ValueError(
+            f"X: expected shape (n_train, n_train, n_kernels), got {stack.shape}, which looks like kernels first. "
+            "Samples come first, so that cross-validation can slice them: use np.moveaxis(X, 0, -1), or "
+            "stack_kernels(list(X))."
+        )
+
+
+def refuse_asymmetry(stack: KernelStack, dense: DenseStack) -> None:
+    """
+    Refuse square training kernels that are not symmetric, and name the first one.
+
+    Parameters
+    ----------
+    stack : KernelStack
+        Training kernels with names.
+    dense : DenseStack
+        The same kernels for the inference.
+    """
+    if dense.asymmetry() <= ASYMMETRY_TOLERANCE:
+        return
+    for name, kernel in zip(stack.names, dense.values, strict=True):
+        difference = float(np.abs(kernel - kernel.T).max())
+        if difference > ASYMMETRY_TOLERANCE * float(np.abs(kernel).max()):
+            raise ValueError(
+                f"X: training kernels have to be symmetric, but entries of {name!r} differ from those across the "
+                f"diagonal by up to {difference:.2g}. Put rows and columns in the same order, or average the kernel "
+                "with its transpose if that is noise."
+            )
+
+
 def _fit_precomputed(stack: KernelStack, landmarks: Any, rng: np.random.Generator) -> Fitted:
     n_train, n_columns, _ = stack.shape
     rows = None
     if landmarks is not None:
         rows = choose_landmarks(landmarks, n_train, _mean_similarity(stack), rng)
-        if n_columns == len(rows):
-            return PrecomputedSource(stack.names, n_train, rows), stack, rows
+        if n_columns == len(rows) != n_train:
+            return PrecomputedSource(stack.names, stack.named, n_train, rows), stack, rows
     if n_columns != n_train:
         raise ValueError(
             f"X: expected square training kernels, of shape (n_train, n_train, n_kernels), got {stack.shape}. "
             "Kernels with fewer columns need landmarks, the rows that the columns stand for."
         )
-    return PrecomputedSource(stack.names, n_train, rows), stack if rows is None else stack[:, rows], rows
+    source = PrecomputedSource(stack.names, stack.named, n_train, rows)
+    return source, stack if rows is None else stack[:, rows], rows
 
 
 def _mean_similarity(stack: KernelStack) -> Callable[[int], Array]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from bemkl.arrays import Array
 from bemkl.inference import FittedBlock
@@ -61,7 +60,7 @@ def shares(fitted: FittedBlock) -> Array:
     return share
 
 
-def weight_rows(names: Sequence[str], fitted: FittedBlock, coverage: float) -> list[dict[str, Any]]:
+def weight_rows(names: Sequence[str], fitted: FittedBlock, width: float) -> list[dict[str, Any]]:
     """
     Describe the kernel weights of one fit, largest first.
 
@@ -71,8 +70,8 @@ def weight_rows(names: Sequence[str], fitted: FittedBlock, coverage: float) -> l
         Names of the kernels.
     fitted : FittedBlock
         The fitted block.
-    coverage : float
-        Probability of the intervals.
+    width : float
+        Half width of the intervals, in standard deviations.
 
     Returns
     -------
@@ -80,7 +79,7 @@ def weight_rows(names: Sequence[str], fitted: FittedBlock, coverage: float) -> l
         Kernel, weight, std, low, high and share, rounded to the digits that are worth reading.
     """
     mean, std = fitted.weights.mean, np.sqrt(fitted.weights.covariance.diagonal())
-    half = ndtri(0.5 + 0.5 * coverage) * std
+    half = width * std
     largest = np.abs(mean).max()
     digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
     columns = {"weight": mean, "std": std, "low": mean - half, "high": mean + half}

@@ -19,7 +19,8 @@ from bemkl.inference.protocols import (
 )
 from bemkl.inference.weights import Free
 
-_ASYMMETRY_TOLERANCE = 1e-6
+ASYMMETRY_TOLERANCE = 1e-6
+"""Largest relative difference across the diagonal of a square training kernel."""
 
 _PLUG_INS = {
     "stack": (Stack, "DenseStack(kernels)"),
@@ -97,7 +98,7 @@ class Block:
             raise ValueError("stack: expected at least 2 samples, got 1. A model cannot be learned from one sample.")
         if n_samples == n_basis and not self.landmarks:
             asymmetry = self.stack.asymmetry()
-            if asymmetry > _ASYMMETRY_TOLERANCE:
+            if asymmetry > ASYMMETRY_TOLERANCE:
                 raise ValueError(
                     f"stack: square training kernels have to be symmetric, got a relative asymmetry of "
                     f"{asymmetry:.2g}. Average each kernel with its transpose if that is noise, or pass landmarks=True "

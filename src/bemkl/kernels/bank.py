@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.arrays import Array
-from bemkl.kernels.kernel_stack import KernelStack
+from bemkl.kernels.kernel_stack import KernelStack, distinct
+from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
 from bemkl.kernels.specs import FittedGroup, KernelSpec, gather, learn_group
 from bemkl.kernels.stack import DenseStack
@@ -97,24 +98,29 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             Kernels of shape (n_train, n_basis, n_kernels).
         """
         samples, everything = self._learn(X)
-        groups = everything if basis is None else [group.restricted(np.asarray(basis)) for group in everything]
-        self.kernel_names_ = [member.name_on(group.label) for group in groups for member in group.members]
-        self.groups_ = groups
-        kernels = self._empty(samples)
-        for position, out in enumerate(self._parts(kernels)):
+        groups = everything
+        if basis is not None:
+            rows = check_rows("basis", basis, samples.n_samples)
+            groups = [group.restricted(rows) for group in everything]
+        n_basis = len(groups[0].present)
+        names = distinct([member.name_on(group.label) for group in groups for member in group.members])
+        kernels = np.empty((len(names), samples.n_samples, n_basis), dtype=samples.dtype)
+        for position, out in enumerate(_parts(kernels, groups)):
             group, points, present = groups[position], everything[position].points, everything[position].present
-            group.fill(out, points, present)
-            if self.scaling is None:
-                continue
-            if basis is None:
-                square, diagonals = out, [kernel.diagonal().copy() for kernel in out]
-            else:
-                square, diagonals = np.empty((len(out), *out.shape[2:] * 2)), group.diagonals(points, present)
-                group.fill(square, group.points, group.present)
-            groups[position] = group.with_scalings(self.scaling, square)
-            groups[position].scale(out, diagonals, present)
+            values = _workspace(out)
+            group.fill(values, points, present)
+            if self.scaling is not None:
+                if basis is None:
+                    square, diagonals = values, [kernel.diagonal().copy() for kernel in values]
+                else:
+                    square, diagonals = np.empty((len(out), n_basis, n_basis)), group.diagonals(points, present)
+                    group.fill(square, group.points, group.present)
+                groups[position] = group.with_scalings(self.scaling, square)
+                groups[position].scale(values, diagonals, present)
+            out[:] = values
+        self.groups_, self.kernel_names_ = groups, names
         self._remember(X, samples)
-        return KernelStack.from_dense(DenseStack(kernels), self.kernel_names_)
+        return KernelStack.from_dense(DenseStack(kernels), names)
 
     def transform(self, X: Any) -> KernelStack:
         """
@@ -137,12 +143,15 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 f"X has {len(samples.names)} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input. Pass the columns of the training samples."
             )
-        kernels = self._empty(samples)
-        for group, out in zip(self.groups_, self._parts(kernels), strict=True):
+        shape = len(self.kernel_names_), samples.n_samples, len(self.groups_[0].present)
+        kernels = np.empty(shape, dtype=samples.dtype)
+        for group, out in zip(self.groups_, _parts(kernels, self.groups_), strict=True):
             points, present = group.read(samples)
-            group.fill(out, points, present)
+            values = _workspace(out)
+            group.fill(values, points, present)
             if self.scaling is not None:
-                group.scale(out, group.diagonals(points, present), present)
+                group.scale(values, group.diagonals(points, present), present)
+            out[:] = values
         return KernelStack.from_dense(DenseStack(kernels), self.kernel_names_)
 
     def mean_similarity(self, X: Any) -> Callable[[int], Array]:
@@ -201,19 +210,11 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return tags
 
     def _learn(self, X: Any) -> tuple[Samples, list[FittedGroup]]:
-        if self.scaling is not None and self.scaling not in SCALINGS:
+        if self.scaling is not None and (not isinstance(self.scaling, str) or self.scaling not in SCALINGS):
             raise ValueError(f"scaling: expected one of {', '.join(SCALINGS)} or None, got {self.scaling!r}.")
         samples = read_samples(X)
         families = gather(self.specs, samples)
         return samples, [learn_group(samples, family, standardise=self.standardise) for family in families]
-
-    def _empty(self, samples: Samples) -> npt.NDArray[Any]:
-        shape = len(self.kernel_names_), samples.n_samples, len(self.groups_[0].present)
-        return np.empty(shape, dtype=samples.dtype)
-
-    def _parts(self, kernels: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """Split kernels into views, one a group."""
-        return np.split(kernels, np.cumsum([len(group.members) for group in self.groups_])[:-1])
 
     def _remember(self, X: Any, samples: Samples) -> None:
         self.n_features_in_ = len(samples.names)
@@ -221,3 +222,13 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             self.feature_names_in_ = np.array(samples.names, dtype=object)
         else:
             validate_data(self, X, skip_check_array=True)
+
+
+def _parts(kernels: npt.NDArray[Any], groups: Sequence[FittedGroup]) -> list[npt.NDArray[Any]]:
+    """Split kernels into views, one a group."""
+    return np.split(kernels, np.cumsum([len(group.members) for group in groups])[:-1])
+
+
+def _workspace(out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return where to compute kernels: in place, or in float64 where they are kept in less."""
+    return out if out.dtype == np.float64 else np.empty(out.shape)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from bemkl.arrays import real_array
+from bemkl.arrays import real_array, refuse_nonfinite
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import is_views
 
@@ -50,6 +50,7 @@ class KernelStack:
         read = [real_array("kernels", matrix) for matrix in matrices]
         if not read:
             raise ValueError("kernels: expected at least one kernel, got none.")
+        self._named = names is not None
         names = [f"kernel {m}" for m in range(len(read))] if names is None else [str(name) for name in names]
         if len(names) != len(read):
             raise ValueError(f"names: expected a name for each of {len(read)} kernels, got {len(names)}.")
@@ -78,14 +79,14 @@ class KernelStack:
         stack : DenseStack
             The kernels.
         names : sequence of str
-            A name for each; equal ones get a number.
+            A name for each, all different.
 
         Returns
         -------
         KernelStack
             The kernels with names.
         """
-        result = cls(list(stack.values), _distinct(names))
+        result = cls(list(stack.values), names)
         result._matrices = stack.values
         return result
 
@@ -105,6 +106,11 @@ class KernelStack:
         """Names of the kernels."""
         return self._names
 
+    @property
+    def named(self) -> bool:
+        """Whether somebody gave the kernels their names."""
+        return self._named
+
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self._rows)
@@ -116,16 +122,18 @@ class KernelStack:
         return f"KernelStack of {n_samples} samples, {n_basis} basis points and {n_kernels} kernels: {shown}"
 
     def __getitem__(self, key: Any) -> KernelStack:
-        """Take samples, basis points and kernels, each by slice, mask or positions; kernels also by name."""
-        parts = [part for part in (key if isinstance(key, tuple) else (key,)) if part is not Ellipsis]
-        if len(parts) > 3:
+        """Take samples, basis points and kernels, each on its own by slice, mask or positions; kernels also by name."""
+        parts = list(key) if isinstance(key, tuple) else [key]
+        gaps = [place for place, part in enumerate(parts) if part is Ellipsis]
+        if len(parts) - len(gaps) > 3 or len(gaps) > 1:
             raise IndexError(f"expected samples, basis points and kernels, got {len(parts)} indices.")
-        parts += [slice(None)] * (3 - len(parts))
+        place = gaps[0] if gaps else len(parts)
+        parts[place : place + len(gaps)] = [slice(None)] * (3 - len(parts) + len(gaps))
         kernels = _positions(self._by_name(parts[2]), len(self._names))
         result = object.__new__(KernelStack)
         whole = np.array_equal(kernels, np.arange(len(self._names)))
         result._matrices = self._matrices if whole else [self._matrices[m] for m in kernels]
-        result._names = tuple(self._names[m] for m in kernels)
+        result._names, result._named = tuple(self._names[m] for m in kernels), self._named
         result._rows = self._rows[_positions(parts[0], len(self._rows))]
         result._columns = self._columns[_positions(parts[1], len(self._columns))]
         return result
@@ -151,8 +159,9 @@ class KernelStack:
             if whole and np.array_equal(self._columns, np.arange(n_basis)):
                 return DenseStack(self._matrices)
         values = np.empty((n_kernels, n_samples, n_basis), dtype=self.dtype)
-        for out, matrix in zip(values, self._matrices, strict=True):
+        for out, matrix, name in zip(values, self._matrices, self._names, strict=True):
             out[:] = matrix[np.ix_(self._rows, self._columns)]
+            refuse_nonfinite(f"kernels, {name!r}", out)
         return DenseStack(values)
 
     def _by_name(self, key: Any) -> Any:
@@ -191,6 +200,8 @@ def stack_kernels(
     >>> stack_kernels({"identity": np.eye(3), "constant": np.ones((3, 3))}).shape
     (3, 3, 2)
     """
+    if names is not None and isinstance(kernels, KernelStack | Mapping):
+        raise ValueError("names: the kernels have names already. Leave them out, or pass a list of matrices.")
     if isinstance(kernels, KernelStack):
         return kernels
     if isinstance(kernels, Mapping) and is_views(kernels):
@@ -206,12 +217,6 @@ def stack_kernels(
         raise ValueError(
             f"kernels: expected shape (n_samples, n_train, n_kernels), got {array.shape}. "
             "Put matrices together with stack_kernels([K1, K2])."
-        )
-    if array.shape[0] != array.shape[1] and array.shape[1] == array.shape[2]:
-        raise ValueError(
-            f"kernels: expected shape (n_samples, n_train, n_kernels), got {array.shape}, which looks like kernels "
-            "first. Samples come first, so that cross-validation can slice them: use np.moveaxis(kernels, 0, -1), or "
-            "stack_kernels(list(kernels))."
         )
     return KernelStack([array[..., m] for m in range(array.shape[2])], names)
 
@@ -233,8 +238,25 @@ def _positions(key: Any, size: int) -> Index:
     return chosen
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Number the later ones of equal names."""
+def distinct(names: Sequence[str]) -> list[str]:
+    """
+    Number the later ones of equal names.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names.
+
+    Returns
+    -------
+    list of str
+        Different names.
+
+    Examples
+    --------
+    >>> distinct(["linear", "cosine", "linear"])
+    ['linear', 'cosine', 'linear [2]']
+    """
     seen: dict[str, int] = {}
     result = []
     for name in names:

@@ -39,7 +39,7 @@ def choose_landmarks(
     Returns
     -------
     ndarray of int
-        Positions of the landmarks, in increasing order.
+        Positions of the landmarks: rows as they were given, chosen ones in increasing order.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def choose_landmarks(
     """
     strategy, count = _read(landmarks, n_samples)
     if strategy is None:
-        return _check_rows(landmarks, n_samples)
+        return check_rows("landmarks", landmarks, n_samples)
     if count is not None and count > n_samples:
         raise ValueError(f"landmarks: expected at most the {n_samples} training samples, got {count}.")
     return np.sort(_STRATEGIES[strategy](n_samples, count, similarity, rng))
@@ -75,12 +75,29 @@ def _read(landmarks: Any, n_samples: int) -> tuple[str | None, int | None]:
     return strategy, count
 
 
-def _check_rows(landmarks: Any, n_samples: int) -> npt.NDArray[np.intp]:
-    rows = np.asarray(landmarks)
+def check_rows(name: str, values: Any, n_samples: int) -> npt.NDArray[np.intp]:
+    """
+    Check positions of samples.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    values : array_like of int
+        What the user passed.
+    n_samples : int
+        Number of samples.
+
+    Returns
+    -------
+    ndarray of int
+        The positions.
+    """
+    rows = np.asarray(values)
     if rows.ndim != 1 or not rows.size or rows.dtype.kind not in "iu":
-        raise ValueError(f"landmarks: expected rows as whole numbers in one dimension, got {landmarks!r:.80}.")
+        raise ValueError(f"{name}: expected rows as whole numbers in one dimension, got {values!r:.80}.")
     if rows.min() < 0 or rows.max() >= n_samples or len(np.unique(rows)) < len(rows):
-        raise ValueError(f"landmarks: expected different rows from 0 to {n_samples - 1}, got {landmarks!r:.80}.")
+        raise ValueError(f"{name}: expected different rows from 0 to {n_samples - 1}, got {values!r:.80}.")
     return rows.astype(np.intp)
 
 

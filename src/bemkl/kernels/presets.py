@@ -67,9 +67,10 @@ def default_bank(X: Any) -> KernelBank:
     """
     samples = read_samples(X)
     specs = []
-    for label, positions in samples.find("all" if samples.kind == "features" else "each"):
+    everything = list(range(len(samples.names)))
+    for positions in [everything] if samples.kind == "features" else [[j] for j in everything]:
         points = samples.take(positions)
-        on: Any = "all" if samples.kind == "features" else label
+        on: Any = {f"all {samples.kind}": positions} if samples.kind == "features" else [samples.names[positions[0]]]
         if isinstance(points, list):
             specs.append(KernelSpec("spectrum", on, {"length": [1, 2, 3]}))
         else:

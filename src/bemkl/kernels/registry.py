@@ -65,6 +65,10 @@ def _ones(X: Any, **parameters: Any) -> Array:
     return np.ones(len(X))
 
 
+def _nonzero(X: Any) -> Array:
+    return np.where(np.asarray(X).any(axis=1), 1.0, 0.0)
+
+
 def _squares(X: Any, **parameters: Any) -> Array:
     squares: Array = np.square(X).sum(axis=1)
     return squares
@@ -88,14 +92,14 @@ NAMED = {
         KernelFunction("matern", functions.matern, _ones, "euclidean", functions.matern_profile),
         KernelFunction("periodic", functions.periodic, _ones),
         KernelFunction("linear", functions.linear, _squares),
-        KernelFunction("cosine", functions.cosine),
+        KernelFunction("cosine", functions.cosine, _nonzero),
         KernelFunction("polynomial", functions.polynomial, _polynomial),
         KernelFunction("chi2", counts.chi2, _ones),
         KernelFunction("additive_chi2", counts.additive_chi2, _sums),
         KernelFunction("intersection", counts.intersection, _sums),
         KernelFunction("tanimoto", counts.tanimoto, _ones),
         KernelFunction("hamming", counts.hamming, _ones),
-        KernelFunction("spectrum", sequences.spectrum),
+        KernelFunction("spectrum", sequences.spectrum, sequences.spectrum_squares),
     )
 }
 """The package's kernels."""
@@ -123,11 +127,32 @@ def find_kernel(kernel: str | Matrix) -> KernelFunction:
     >>> find_kernel("sigmoid").name
     'sigmoid'
     """
+    if isinstance(kernel, type):
+        raise ValueError(
+            f"kernel: expected an object, got the class {kernel.__name__} itself. Pass {kernel.__name__}()."
+        )
     if callable(kernel):
-        return KernelFunction(getattr(kernel, "__name__", None) or repr(kernel), kernel)
+        named = getattr(kernel, "func", kernel)
+        return KernelFunction(getattr(named, "__name__", None) or repr(kernel), kernel)
+    if not isinstance(kernel, str):
+        raise ValueError(f"kernel: expected a name or a function of X and Z, got {kernel!r}.")
     if kernel in NAMED:
         return NAMED[kernel]
     if kernel in PAIRWISE_KERNEL_FUNCTIONS:
         return KernelFunction(kernel, PAIRWISE_KERNEL_FUNCTIONS[kernel])
     known = ", ".join(sorted({*NAMED, *PAIRWISE_KERNEL_FUNCTIONS}))
     raise ValueError(f"kernel: expected a function of X and Z, or one of {known}; got {kernel!r}.")
+
+
+def kernel_functions() -> set[Matrix]:
+    """
+    Return the functions that kernels with names are made of, which saved models may refer to.
+
+    Returns
+    -------
+    set of callable
+        Functions of this package, and scikit-learn's pairwise kernels.
+    """
+    parts = [(kernel.matrix, kernel.diagonal, kernel.profile) for kernel in NAMED.values()]
+    own = {function for functions in parts for function in functions if function is not None}
+    return own | set(PAIRWISE_KERNEL_FUNCTIONS.values())

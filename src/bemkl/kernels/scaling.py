@@ -1,9 +1,9 @@
 """
 Scaling of kernel matrices: fitted on the training kernel, applied to it and to the kernels of new samples alike.
 
-Every scaling has two methods: ``fit(kernel)`` takes the square training kernel and returns the fitted scaling;
-``apply(kernel, diagonal)`` takes a kernel between any rows and the training samples, with the values k(x, x) of those
-rows.
+Every scaling has two methods: ``fit(kernel, present)`` takes the square training kernel, and which of its samples are
+there at all, and returns the fitted scaling; ``apply(kernel, diagonal)`` takes a kernel between any rows and the
+training samples, with the values k(x, x) of those rows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from bemkl.arrays import Array
+
+Present = npt.NDArray[np.bool_]
 
 
 class Scaling(Protocol):
@@ -55,8 +58,8 @@ def spherical(kernel: Array, rows: Array, columns: Array) -> Array:
     for name, values in (("rows", rows), ("columns", columns)):
         if values.size and values.min() < 0.0:
             raise ValueError(
-                f"{name}: expected k(x, x) of at least 0, got {values.min():g}: the matrix is no kernel. "
-                "Clip its negative eigenvalues first."
+                f"{name}: expected k(x, x) of at least 0, got {values.min():g}: the function is no kernel, and unit "
+                "diagonals do not exist. Take another kernel, or another scaling."
             )
     left, right = (np.divide(1.0, np.sqrt(v), out=np.zeros(len(v)), where=v > 0.0) for v in (rows, columns))
     return kernel * left[:, None] * right
@@ -76,14 +79,14 @@ class Spherical:
     --------
     >>> import numpy as np
     >>> K = np.array([[4.0, 2.0], [2.0, 9.0]])
-    >>> Spherical.fit(K).apply(np.array([[3.0, 3.0]]), np.array([1.0]))
+    >>> Spherical.fit(K, np.array([True, True])).apply(np.array([[3.0, 3.0]]), np.array([1.0]))
     array([[1.5, 1. ]])
     """
 
     diagonal: Array
 
     @classmethod
-    def fit(cls, kernel: Array) -> Spherical:
+    def fit(cls, kernel: Array, present: Present) -> Spherical:
         """
         Keep the diagonal of the training kernel.
 
@@ -91,6 +94,8 @@ class Spherical:
         ----------
         kernel : ndarray of shape (n_train, n_train)
             Training kernel.
+        present : ndarray of bool of shape (n_train,)
+            Not needed here.
 
         Returns
         -------
@@ -130,20 +135,23 @@ class Centred:
     ----------
     column_means : ndarray of shape (n_train,)
         Means of the training kernel's columns.
+    present : ndarray of bool of shape (n_train,)
+        Training samples that the means are over.
 
     Examples
     --------
     >>> import numpy as np
     >>> K = np.array([[2.0, 0.0], [0.0, 2.0]])
-    >>> Centred.fit(K).apply(K, K.diagonal())
+    >>> Centred.fit(K, np.array([True, True])).apply(K, K.diagonal())
     array([[ 1., -1.],
            [-1.,  1.]])
     """
 
     column_means: Array
+    present: Present
 
     @classmethod
-    def fit(cls, kernel: Array) -> Centred:
+    def fit(cls, kernel: Array, present: Present) -> Centred:
         """
         Keep the column means of the training kernel.
 
@@ -151,13 +159,15 @@ class Centred:
         ----------
         kernel : ndarray of shape (n_train, n_train)
             Training kernel.
+        present : ndarray of bool of shape (n_train,)
+            Samples that are there; the others have zero rows.
 
         Returns
         -------
         Centred
             The fitted scaling.
         """
-        return cls(kernel.mean(axis=0))
+        return cls(kernel[present].mean(axis=0), present)
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """
@@ -175,7 +185,8 @@ class Centred:
         ndarray of shape (n_samples, n_train)
             The centred kernel.
         """
-        centred: Array = kernel - kernel.mean(axis=1, keepdims=True) - self.column_means + self.column_means.mean()
+        row_means, mean = kernel[:, self.present].mean(axis=1), self.column_means[self.present].mean()
+        centred: Array = kernel - row_means[:, None] - self.column_means + mean
         return centred
 
 
@@ -193,14 +204,15 @@ class Divided:
     --------
     >>> import numpy as np
     >>> K = np.array([[4.0, 2.0], [2.0, 8.0]])
-    >>> Divided.by_trace(K).size, Divided.by_variance(K).size
+    >>> everybody = np.array([True, True])
+    >>> Divided.by_trace(K, everybody).size, Divided.by_variance(K, everybody).size
     (6.0, 2.0)
     """
 
     size: float
 
     @classmethod
-    def by_trace(cls, kernel: Array) -> Divided:
+    def by_trace(cls, kernel: Array, present: Present) -> Divided:
         """
         Take the mean of k(x, x) over the training samples.
 
@@ -208,16 +220,18 @@ class Divided:
         ----------
         kernel : ndarray of shape (n_train, n_train)
             Training kernel.
+        present : ndarray of bool of shape (n_train,)
+            Samples that are there; the others have zero rows.
 
         Returns
         -------
         Divided
             The fitted scaling.
         """
-        return cls(float(kernel.diagonal().mean()))
+        return cls(float(kernel.diagonal()[present].mean()))
 
     @classmethod
-    def by_variance(cls, kernel: Array) -> Divided:
+    def by_variance(cls, kernel: Array, present: Present) -> Divided:
         """
         Take the variance of the training samples in feature space: mean of the diagonal less mean of the matrix.
 
@@ -225,13 +239,17 @@ class Divided:
         ----------
         kernel : ndarray of shape (n_train, n_train)
             Training kernel.
+        present : ndarray of bool of shape (n_train,)
+            Samples that are there; the others have zero rows.
 
         Returns
         -------
         Divided
             The fitted scaling.
         """
-        return cls(float(kernel.diagonal().mean() - kernel.mean()))
+        trace, mean = kernel.diagonal()[present].mean(), kernel[np.ix_(present, present)].mean()
+        # The variance of equal samples is zero only up to rounding.
+        return cls(float(trace - mean) if trace - mean > 1e-12 * abs(trace) else 0.0)
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """
@@ -252,10 +270,10 @@ class Divided:
         return kernel / self.size if self.size > 0.0 else kernel
 
 
-SCALINGS: dict[str, Callable[[Array], Scaling]] = {
+SCALINGS: dict[str, Callable[[Array, Present], Scaling]] = {
     "spherical": Spherical.fit,
     "centred": Centred.fit,
     "trace": Divided.by_trace,
     "variance": Divided.by_variance,
 }
-"""Scalings by name; each takes the training kernel and returns the fitted scaling."""
+"""Scalings by name; each takes the training kernel and its present samples, and returns the fitted scaling."""

@@ -44,8 +44,47 @@ def spectrum(X: Sequence[str], Z: Sequence[str], length: int, *, presence: bool 
             raise ValueError(f"{name}: expected a list of strings, one a sequence, got {sequences!r:.80}.")
     if not any(len(sequence) >= length for sequence in X):
         return np.zeros((len(X), len(Z)))
-    counter = CountVectorizer(analyzer="char", ngram_range=(length, length), lowercase=False, binary=presence)
+    counter = _counter(length, presence)
     # Substrings that no row has add nothing to any scalar product.
     rows, columns = counter.fit_transform(X), counter.transform(Z)
     kernel: Array = (rows @ columns.T).toarray().astype(np.float64)
     return kernel
+
+
+def spectrum_squares(X: Sequence[str], length: int, *, presence: bool = False) -> Array:
+    """
+    Values k(x, x) of the spectrum kernel.
+
+    Parameters
+    ----------
+    X : sequence of str
+        Sequences.
+    length : int
+        Length of the substrings.
+    presence : bool
+        Ask only whether a substring is there, not how often.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The values.
+
+    Examples
+    --------
+    >>> spectrum_squares(["GAGA", "G"], length=2)
+    array([5., 0.])
+    """
+    if not any(len(sequence) >= length for sequence in X):
+        return np.zeros(len(X))
+    counts = _counter(length, presence).fit_transform(X)
+    squares: Array = np.asarray(counts.multiply(counts).sum(axis=1), dtype=np.float64).reshape(-1)
+    return squares
+
+
+def _counter(length: int, presence: bool) -> CountVectorizer:
+    """Count substrings; scikit-learn's own analyzers would take runs of spaces for one."""
+
+    def substrings(sequence: str) -> list[str]:
+        return [sequence[start : start + length] for start in range(len(sequence) - length + 1)]
+
+    return CountVectorizer(analyzer=substrings, binary=presence)

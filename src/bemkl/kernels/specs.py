@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -10,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from bemkl.arrays import Array
-from bemkl.kernels.registry import KernelFunction, Matrix, find_kernel
+from bemkl.arrays import Array, standard_moments
+from bemkl.kernels.registry import NAMED, KernelFunction, Matrix, find_kernel
 from bemkl.kernels.scaling import SCALINGS, Scaling
 from bemkl.kernels.views import Groups, Samples, split_missing
 
@@ -38,6 +40,14 @@ class KernelSpec:
     on: Groups = "all"
     parameters: Mapping[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a family of kernels."""
+        function = find_kernel(self.kernel)
+        if not isinstance(self.parameters, Mapping | None):
+            raise ValueError(f"parameters: expected a dict of values by name, got {self.parameters!r}.")
+        for parameters in self.grid()[:1]:
+            _refuse_parameters(function, parameters)
+
     def grid(self) -> list[dict[str, Any]]:
         """
         Return the combinations of parameters.
@@ -49,7 +59,25 @@ class KernelSpec:
         """
         names = list(self.parameters or {})
         values = [v if isinstance(v, list | tuple | np.ndarray) else [v] for v in (self.parameters or {}).values()]
+        empty = [name for name, options in zip(names, values, strict=True) if not len(options)]
+        if empty:
+            raise ValueError(f"parameters: expected at least one value for {empty[0]!r}, got none.")
         return [dict(zip(names, combination, strict=True)) for combination in product(*values)]
+
+
+def _refuse_parameters(function: KernelFunction, parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that the kernel does not have, or lacks."""
+    try:
+        signature = inspect.signature(function.matrix)
+    except (TypeError, ValueError):
+        return  # some callables do not say what they take
+    try:
+        signature.bind(None, None, **parameters)
+    except TypeError as error:
+        known = ", ".join(list(signature.parameters)[2:]) or "none"
+        raise ValueError(
+            f"parameters: {function.name} cannot take {dict(parameters)!r} ({error}). Its parameters are: {known}."
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +110,12 @@ class Member:
         str
             Function, parameters and group.
         """
-        values = {_SHORT.get(key, key): f"{v:g}" if isinstance(v, float) else v for key, v in self.parameters.items()}
-        shown = ", ".join(f"{key}={value}" for key, value in values.items())
+        shown = ", ".join(f"{_SHORT.get(key, key)}={_shown(value)}" for key, value in self.parameters.items())
         return f"{self.function.name}({shown}) on {label}" if shown else f"{self.function.name} on {label}"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float | np.floating) else str(value)
 
 
 def gather(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, list[int], list[Member]]]:
@@ -104,6 +135,8 @@ def gather(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, lis
         Label, columns and kernels of each group.
     """
     groups: dict[tuple[str, tuple[int, ...]], list[Member]] = {}
+    if isinstance(specs, KernelSpec) or not isinstance(specs, Sequence):
+        raise ValueError(f"specs: expected a list of KernelSpec objects, got {specs!r}. Write [KernelSpec(...)].")
     for spec in specs:
         if not isinstance(spec, KernelSpec):
             raise ValueError(f"specs: expected KernelSpec objects, got {spec!r}.")
@@ -127,6 +160,12 @@ class FittedGroup:
         Name of the group.
     columns : list of str
         Names of its columns.
+    positions : list of int
+        Places of its columns among those of the training samples.
+    named : bool
+        Whether the names came with the training samples.
+    width : int
+        Number of features; 0 for sequences.
     members : list of Member
         Its kernels.
     mean : ndarray of shape (n_features,) or float
@@ -143,6 +182,9 @@ class FittedGroup:
 
     label: str
     columns: list[str]
+    positions: list[int]
+    named: bool
+    width: int
     members: list[Member]
     mean: Any
     deviation: Any
@@ -166,8 +208,14 @@ class FittedGroup:
         present : ndarray of shape (n_samples,)
             1 for samples that have this group, 0 for missing ones.
         """
-        points, present = split_missing(self.label, samples.take(samples.find(self.columns)[0][1]))
-        return points if isinstance(points, list) else (points - self.mean) / self.deviation, present
+        by_name = self.named and samples.named
+        positions = samples.find(self.columns)[0][1] if by_name else self.positions
+        points, present = split_missing(self.label, samples.take(positions))
+        width = _width(points)
+        if width != self.width:
+            expected, found = (f"{count} features" if count else "sequences" for count in (self.width, width))
+            raise ValueError(f"X: {self.label} has {found}, in training it had {expected}. Pass the same columns.")
+        return _standardised(points, self.mean, self.deviation), present
 
     def restricted(self, rows: Any) -> FittedGroup:
         """
@@ -202,12 +250,24 @@ class FittedGroup:
         distances: dict[str, Array] = {}
         for kernel, member in zip(out, self.members, strict=True):
             function = member.function
+            if self.width == 0 and function.metric is not None:
+                raise ValueError(
+                    f"X: {self.label} holds sequences, which {function.name} cannot compare; spectrum can."
+                )
             if function.metric is not None and function.profile is not None:
                 if function.metric not in distances:
                     distances[function.metric] = cdist(points, self.points, function.metric)
-                kernel[:] = function.profile(distances[function.metric], **member.parameters)
+                values = function.profile(distances[function.metric], **member.parameters)
             else:
-                kernel[:] = function.matrix(points, self.points, **member.parameters)
+                # Functions of users get copies, in case they write to what they get.
+                copied = (points, self.points) if function.name in NAMED else (copy(points), copy(self.points))
+                values = function.matrix(*copied, **member.parameters)
+            if np.shape(values) != kernel.shape or not np.isfinite(values).all():
+                raise ValueError(
+                    f"kernel: expected finite values of shape {kernel.shape} from {member.name_on(self.label)!r}, got "
+                    f"shape {np.shape(values)}, {int(np.sum(~np.isfinite(values)))} of them NaN or infinite."
+                )
+            kernel[:] = values
         self._drop_missing(out, present)
 
     def with_scalings(self, name: str, square: Any) -> FittedGroup:
@@ -226,7 +286,8 @@ class FittedGroup:
         FittedGroup
             The group with scalings.
         """
-        return replace(self, scalings=[SCALINGS[name](kernel) for kernel in square])
+        there = self.present > 0.0
+        return replace(self, scalings=[SCALINGS[name](kernel, there) for kernel in square])
 
     def scale(self, out: Any, diagonals: Any, present: Array) -> None:
         """
@@ -294,10 +355,25 @@ def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *
     mean: Any = 0.0
     deviation: Any = 1.0
     if standardise and not isinstance(points, list):
-        there = points[present > 0.0]
-        mean, deviation = there.mean(axis=0), there.std(axis=0)
-        # The deviation of a constant column is zero only up to the rounding of its mean.
-        constant = deviation <= 10.0 * np.finfo(np.float64).eps * np.abs(there).max(axis=0)
-        deviation = np.where(constant, 1.0, deviation)
-    points = points if isinstance(points, list) else (points - mean) / deviation
-    return FittedGroup(label, [samples.names[j] for j in positions], members, mean, deviation, points, present)
+        mean, deviation = standard_moments(points[present > 0.0])
+    return FittedGroup(
+        label=label,
+        columns=[samples.names[j] for j in positions],
+        positions=positions,
+        named=samples.named,
+        width=_width(points),
+        members=members,
+        mean=mean,
+        deviation=deviation,
+        points=_standardised(points, mean, deviation),
+        present=present,
+    )
+
+
+def _width(points: Any) -> int:
+    """Number of features of points; 0 for sequences."""
+    return 0 if isinstance(points, list) else int(points.shape[1])
+
+
+def _standardised(points: Any, mean: Any, deviation: Any) -> Any:
+    return points if isinstance(points, list) else (points - mean) / deviation

@@ -35,6 +35,8 @@ class Samples:
         strings for a view of sequences.
     dtype : dtype
         Precision that the kernels should have: float32 where all numbers came in it, else float64.
+    named : bool
+        Whether the names came with the samples; columns of arrays are only numbered.
     """
 
     names: tuple[str, ...]
@@ -42,6 +44,7 @@ class Samples:
     kind: str
     take: Callable[[list[int]], Any]
     dtype: np.dtype[Any]
+    named: bool = True
 
     def find(self, on: Groups) -> list[tuple[str, list[int]]]:
         """
@@ -59,27 +62,46 @@ class Samples:
             Label and positions of each group.
         """
         if isinstance(on, Mapping):
-            return [(str(name), self.find(columns)[0][1]) for name, columns in on.items()]
+            return [(str(name), self._group(name, columns)) for name, columns in on.items()]
         everything = list(range(len(self.names)))
+        if isinstance(on, str) and on in ("all", "each") and on in self.names:
+            raise ValueError(f"on: {on!r} is also the name of a column. Write [{on!r}] for that column, or rename it.")
         if isinstance(on, str) and on == "all":
             return [(f"all {self.kind}", everything)]
         if isinstance(on, str) and on == "each":
             return [(self.names[j], [j]) for j in everything]
+        if not isinstance(on, str | int | np.integer | Sequence | np.ndarray) or isinstance(on, bool):
+            raise ValueError(f'on: expected "all", "each", columns, or a dict of groups of columns, got {on!r}.')
         wanted = [on] if isinstance(on, str | int | np.integer) else list(on)
         positions = [self._position(column) for column in wanted]
         if not positions:
             raise ValueError("on: expected at least one column, got none.")
+        if len(set(positions)) < len(positions):
+            raise ValueError(f"on: expected different columns, got {wanted!r:.80}.")
         names = [self.names[j] for j in positions]
         label = " + ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]} ({len(names)} {self.kind})"
         return [(label, positions)]
 
+    def _group(self, name: Any, columns: Any) -> list[int]:
+        """Return the positions of one group with a name."""
+        if isinstance(columns, Mapping):
+            raise ValueError(f"on: expected columns for the group {name!r}, got {columns!r:.80}.")
+        found = self.find(columns)
+        if len(found) > 1:
+            raise ValueError(
+                f'on: "each" makes a group a column, it cannot be the one group {name!r}. Write "each" alone.'
+            )
+        return found[0][1]
+
     def _position(self, column: Any) -> int:
         if isinstance(column, str) and column in self.names:
             return self.names.index(column)
-        if isinstance(column, int | np.integer) and 0 <= column < len(self.names):
+        is_number = isinstance(column, int | np.integer) and not isinstance(column, bool | np.bool_)
+        if is_number and 0 <= column < len(self.names):
             return int(column)
         shown = ", ".join(self.names[:8]) + (", …" if len(self.names) > 8 else "")
-        raise ValueError(f"on: there is no column {column!r}. The {len(self.names)} {self.kind} are {shown}.")
+        hint = " Numbers are positions, from 0 on." if is_number else ""
+        raise ValueError(f"on: there is no column {column!r}. The {len(self.names)} {self.kind} are {shown}.{hint}")
 
 
 def read_samples(X: Any) -> Samples:
@@ -105,6 +127,8 @@ def read_samples(X: Any) -> Samples:
     """
     if is_views(X):
         return _read_views(X)
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise ValueError(f"X: expected a data frame with its values, got a {type(X).__name__}. Collect it first.")
     if hasattr(X, "columns"):
         columns = tuple(str(name) for name in X.columns)
         if len(set(columns)) < len(columns):
@@ -124,8 +148,8 @@ def read_samples(X: Any) -> Samples:
     single = _precision(array.dtype == np.float32)
     names = tuple(f"x{j}" for j in range(array.shape[1]))
     if issparse(array):
-        return Samples(names, array.shape[0], "features", lambda at: array[:, at].toarray(), single)
-    return Samples(names, len(array), "features", lambda at: array[:, at], single)
+        return Samples(names, array.shape[0], "features", lambda at: array[:, at].toarray(), single, False)
+    return Samples(names, len(array), "features", lambda at: array[:, at], single, False)
 
 
 def is_views(X: Any) -> bool:
@@ -160,7 +184,7 @@ def count_samples(X: Any) -> int:
         How many there are.
     """
     if is_views(X):
-        return count_samples(next(iter(X.values()))) if X else 0
+        return _common_size({str(name): count_samples(view) for name, view in X.items()})
     shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     return int(shape[0]) if shape else 0
 
@@ -175,9 +199,40 @@ def _table_columns(table: Any, columns: list[Any]) -> Any:
     """Take columns of a data frame: numbers, or the strings of one column of sequences."""
     if len(columns) == 1:
         values = table[columns[0]].to_numpy()
-        if values.dtype.kind in "OUT" and all(isinstance(value, str) for value in values):
-            return [str(value) for value in values]
-    return _numbers("X", table[columns].to_numpy())
+        if _are_strings(values):
+            return list(values)
+    try:
+        return _numbers("X", table[columns].to_numpy())
+    except ValueError:
+        for column in columns:
+            try:
+                _numbers("X", table[column].to_numpy())
+            except ValueError as error:
+                raise ValueError(
+                    f"X: column {column!r} does not hold numbers ({error}) Code it as numbers, or leave it out of the "
+                    "specs."
+                ) from None
+        raise
+
+
+def _are_strings(values: Any) -> bool:
+    """Tell a view of sequences, where None or NaN is a missing one, from numbers."""
+    if np.asarray(values).dtype.kind not in "OUT":
+        return False
+    return any(isinstance(value, str) for value in values) and all(
+        isinstance(value, str) or _is_missing(value) for value in values
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (not isinstance(value, str) and bool(value != value))
+
+
+def _common_size(sizes: dict[str, int]) -> int:
+    """Return the number of samples that all views have."""
+    if not sizes or len(set(sizes.values())) > 1:
+        raise ValueError(f"X: expected views of the same samples, got views with {sizes} samples.")
+    return next(iter(sizes.values()))
 
 
 def _precision(single: Any) -> np.dtype[Any]:
@@ -186,20 +241,21 @@ def _precision(single: Any) -> np.dtype[Any]:
 
 def _read_views(X: Mapping[Any, Any]) -> Samples:
     flat = {str(name): np.ndim(view) == 1 for name, view in X.items()}
-    strings = {str(name): flat[str(name)] and all(isinstance(entry, str) for entry in view) for name, view in X.items()}
+    strings = {str(name): flat[str(name)] and _are_strings(view) for name, view in X.items()}
     columns = all(flat.values()) and not any(strings.values())
     views: dict[str, Any] = {}
     for name, view in zip(flat, X.values(), strict=True):
         if strings[name]:
             views[name] = list(view)
-        elif columns:
+        elif flat[name]:
             views[name] = _numbers(name, view)[:, None]
         else:
-            samples = read_samples(view)
-            views[name] = samples.take(list(range(len(samples.names))))
-    sizes = {name: len(view) for name, view in views.items()}
-    if not sizes or len(set(sizes.values())) > 1:
-        raise ValueError(f"X: expected views of the same samples, got views with {sizes} samples.")
+            try:
+                samples = read_samples(view)
+                views[name] = samples.take(list(range(len(samples.names))))
+            except ValueError as error:
+                raise ValueError(f"X, view {name!r}: {error}") from None
+    n_samples = _common_size({name: len(view) for name, view in views.items()})
 
     def take(at: list[int]) -> Any:
         chosen = [list(views.values())[j] for j in at]
@@ -210,7 +266,7 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
         return np.hstack(chosen)
 
     single = _precision(all(isinstance(view, list) or view.dtype == np.float32 for view in views.values()))
-    return Samples(tuple(views), next(iter(sizes.values())), "features" if columns else "views", take, single)
+    return Samples(tuple(views), n_samples, "features" if columns else "views", take, single)
 
 
 def split_missing(label: str, points: Any) -> tuple[Any, Array]:
@@ -237,7 +293,8 @@ def split_missing(label: str, points: Any) -> tuple[Any, Array]:
         If a row is partly NaN, or infinite.
     """
     if isinstance(points, list):
-        return points, np.ones(len(points))
+        missing = np.array([_is_missing(point) for point in points])
+        return ["" if gone else str(point) for point, gone in zip(points, missing, strict=True)], 1.0 - missing
     points = np.asarray(points, dtype=np.float64)
     lost = np.isnan(points)
     missing = lost.all(axis=1)
