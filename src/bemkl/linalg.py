@@ -104,3 +104,30 @@ def refined_solve(inverse: Array, residual_of: Callable[[Array], Array], right: 
     for _ in range(_REFINEMENTS):
         solution = solution + inverse @ residual_of(solution)
     return solution
+
+
+def scaled_solve(matrix: Array, right: Array) -> Array:
+    """
+    Solve a symmetric positive definite system after scaling it to unit diagonal.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        The matrix; its diagonal may span many orders of magnitude.
+    right : ndarray of shape (n,)
+        Right-hand side.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaled_solve(np.array([[2.0, 0.0], [0.0, 1e20]]), np.array([1.0, 1e20]))
+    array([0.5, 1. ])
+    """
+    scale = 1.0 / np.sqrt(matrix.diagonal())
+    solution: Array = scale * np.linalg.solve(matrix * scale[:, None] * scale, scale * right)
+    return solution

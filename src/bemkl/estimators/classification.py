@@ -43,6 +43,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         How probabilities are computed: exactly under the posterior, or as the paper prints it.
     landmarks : int, array_like of int, {"kmeans++", "pivoted"}, (str, int) or None
         Training samples that serve as basis points: how many, which rows, by which strategy, or both; None for all.
+    acceleration : {"newton"} or None
+        Bold steps that reach in a few iterations what coordinate ascent reaches in hundreds, with the lower bound as
+        safeguard; None for the paper's plain iteration.
     max_iter : int
         Most iterations.
     tol : float or None
@@ -116,6 +119,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         multiclass: str = "shared",
         predictive: str = "exact",
         landmarks: Any = None,
+        acceleration: str | None = "newton",
         max_iter: int = 1000,
         tol: float | None = 1e-5,
         n_init: int = 1,
@@ -133,6 +137,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self.multiclass = multiclass
         self.predictive = predictive
         self.landmarks = landmarks
+        self.acceleration = acceleration
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from bemkl.arrays import finite_number
 from bemkl.distributions import Gamma, PointMass, Precision
-from bemkl.inference import DENSE, SPARSE
+from bemkl.inference import DENSE, SPARSE, Free, NewtonMeans, NewtonWeights, Plain
 
 _NAMED = {"dense": DENSE, "sparse": SPARSE}
 
@@ -74,6 +74,27 @@ def intermediate_prior(value: Any) -> Precision:
         return PointMass.from_std(value)
     except ValueError:
         raise ValueError(f'intermediate_std: expected a positive number or "learn", got {value!r}.') from None
+
+
+def accelerated(acceleration: Any) -> dict[str, Any]:
+    """
+    Find the strategies of an acceleration.
+
+    Parameters
+    ----------
+    acceleration : {"newton"} or None
+        What the user passed.
+
+    Returns
+    -------
+    dict
+        Strategies for weights and pair, by their names in `Problem`.
+    """
+    if acceleration is None:
+        return {"weights": Free(), "pair": Plain()}
+    if acceleration == "newton":
+        return {"weights": NewtonWeights(), "pair": NewtonMeans()}
+    raise ValueError(f'acceleration: expected "newton" or None, got {acceleration!r}.')
 
 
 def interval_width(coverage: Any) -> float:

@@ -43,6 +43,9 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         How variances are computed: exactly under the posterior, or as the paper prints it.
     landmarks : int, array_like of int, {"kmeans++", "pivoted"}, (str, int) or None
         Training samples that serve as basis points: how many, which rows, by which strategy, or both; None for all.
+    acceleration : {"newton"} or None
+        Bold steps that reach in a few iterations what coordinate ascent reaches in hundreds, with the lower bound as
+        safeguard; None for the paper's plain iteration.
     max_iter : int
         Most iterations.
     tol : float or None
@@ -112,6 +115,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         normalize_y: bool = True,
         predictive: str = "exact",
         landmarks: Any = None,
+        acceleration: str | None = "newton",
         max_iter: int = 1000,
         tol: float | None = 1e-5,
         n_init: int = 1,
@@ -129,6 +133,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         self.normalize_y = normalize_y
         self.predictive = predictive
         self.landmarks = landmarks
+        self.acceleration = acceleration
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init

@@ -163,7 +163,8 @@ def _climb(problem: Problem, state: State, bound: float) -> tuple[State, dict[st
     """Sweep boldly; where that lowers the bound, sweep again with steps that cannot."""
     reached = sweep(problem, state)
     terms = lower_bound_terms(problem, reached)
-    if sum(terms.values()) >= bound:
+    size = sum(abs(value) for value in terms.values())
+    if sum(terms.values()) >= bound - _ROUNDING * size:
         return reached, terms
     cautious = replace(problem, pair=problem.pair.cautious, weights=problem.weights.cautious)
     if cautious.pair is problem.pair and cautious.weights is problem.weights:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,6 +56,11 @@ class MeanFieldStrategy:
 @dataclass(frozen=True, slots=True)
 class Plain(MeanFieldStrategy):
     """The paper's updates: q(a) with q(G) fixed, then q(G) with q(a) fixed."""
+
+    @property
+    def cautious(self) -> Plain:
+        """Itself: no step lowers the bound."""
+        return self
 
     @property
     def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
@@ -149,6 +154,11 @@ class JointMeans(MeanFieldStrategy):
         whole_number("n_steps", self.n_steps, least=1)
 
     @property
+    def cautious(self) -> JointMeans:
+        """Itself: no step lowers the bound."""
+        return self
+
+    @property
     def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
         """The one update."""
         return {
@@ -185,25 +195,50 @@ def update_jointly(stack: Stack, pair: MeanFieldPair, context: PairContext, n_st
     residual = stack.backproject(pull - M @ pair.projection) - lam * pair.sample.mean
 
     def mean_of(outputs: slice, covariances: Array) -> Array:
-        move = _conjugate_gradients(stack, lam[outputs], M[outputs], residual[outputs], covariances, n_steps)
-        return pair.sample.mean[outputs] + move
+        return pair.sample.mean[outputs] + conjugate_gradients(
+            stack, lam[outputs], lambda x: M[outputs] @ x, residual[outputs], covariances, n_steps
+        )
 
     sample = sample_factor(stack, context, mean_of)
     projection = stack.project(sample.mean)
     return MeanFieldPair(sample, intermediate_factor(projection, covariance, logdet, context), projection)
 
 
-def _conjugate_gradients(
-    stack: Stack, lam: Array, M: Array, residual: Array, covariances: Array, n_steps: int
+def conjugate_gradients(
+    stack: Stack, lam: Array, couple: Callable[[Array], Array], residual: Array, covariances: Array, n_steps: int
 ) -> Array:
-    """Solve (Λ + Σ KᵀMK) x = r from zero for each output, with the covariances of a as preconditioners."""
+    r"""
+    Take steps from zero towards the solution of a system for each output.
+
+    .. math:: \Big(\Lambda + \sum_i \mathbf{K}^{i\top} \mathbf{M}_i \mathbf{K}^i\Big)\,\boldsymbol x = \boldsymbol r
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    lam : ndarray of shape (n_outputs, n_basis)
+        Diagonals of the matrices :math:`\Lambda`.
+    couple : callable
+        Multiplies (n_outputs, n_kernels, n_samples) arrays with the matrices :math:`\mathbf{M}_i`.
+    residual : ndarray of shape (n_outputs, n_basis)
+        Right-hand sides r.
+    covariances : ndarray of shape (n_outputs, n_basis, n_basis)
+        Preconditioners: the covariances of a.
+    n_steps : int
+        Steps to take.
+
+    Returns
+    -------
+    ndarray of shape (n_outputs, n_basis)
+        The approximate solutions x; each step raises the quadratic they maximise.
+    """
     x, r = np.zeros_like(residual), residual
     z = _apply(covariances, r)
     p, rho = z, _dot(r, z)
     floor = _RESIDUAL_FLOOR * rho
     for step in range(n_steps):
         Kp = stack.project(p)
-        MKp = M @ Kp
+        MKp = couple(Kp)
         curvature = _dot(lam * p, p) + _dot(Kp, MKp)
         length = np.divide(rho, curvature, out=np.zeros_like(rho), where=(rho > floor) & (curvature > 0.0))
         x = x + length[:, None] * p

@@ -50,6 +50,12 @@ class FreeWeights:
         return sum(self.n_outputs)
 
     @property
+    def bias_slices(self) -> list[slice]:
+        """Where the biases of each block are."""
+        ends = np.cumsum(self.n_outputs).tolist()
+        return [slice(end - count, end) for end, count in zip(ends, self.n_outputs, strict=True)]
+
+    @property
     def second(self) -> Array:
         """Second moments E[b²] and E[e²], shape (n_biases + n_kernels,)."""
         return self.mean**2 + self.covariance.diagonal()
@@ -68,8 +74,7 @@ class FreeWeights:
         WeightMoments
             Moments of the block's biases and of the kernel weights.
         """
-        first = sum(self.n_outputs[:block])
-        biases, kernels = slice(first, first + self.n_outputs[block]), slice(self.n_biases, None)
+        biases, kernels = self.bias_slices[block], slice(self.n_biases, None)
         return WeightMoments(
             mean=self.mean[kernels],
             covariance=self.covariance[kernels, kernels],
@@ -112,6 +117,11 @@ class Free:
     >>> list(Free().steps)
     ['bias_precision', 'kernel_precision', 'kernel_weights']
     """
+
+    @property
+    def cautious(self) -> Free:
+        """Itself: no step lowers the bound."""
+        return self
 
     @property
     def steps(self) -> Mapping[str, WeightStep[FreeWeights]]:
@@ -227,6 +237,33 @@ def update_kernel_precision(weights: FreeWeights, evidence: Sequence[Evidence], 
     return replace(weights, kernel_precision=priors.kernel.posterior(1, weights.second[weights.n_biases :]))
 
 
+def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> Array:
+    """
+    Assemble the precision of (b, e), Eq. (4), with the sums over all blocks.
+
+    Parameters
+    ----------
+    weights : FreeWeights
+        Current weights.
+    evidence : sequence of Evidence
+        What each block says.
+
+    Returns
+    -------
+    ndarray of shape (n_biases + n_kernels, n_biases + n_kernels)
+        The precision.
+    """
+    size, kernels = len(weights.mean), slice(weights.n_biases, None)
+    precision = np.zeros((size, size))
+    for block, biases in zip(evidence, weights.bias_slices, strict=True):
+        precision[biases, biases] = np.diag(block.bias_precision)
+        precision[biases, kernels] = link = block.bias_kernel_precision
+        precision[kernels, biases] = link.T
+        precision[kernels, kernels] += block.kernel_precision
+    precision[np.diag_indices(size)] += np.concatenate([weights.bias_precision.mean, weights.kernel_precision.mean])
+    return precision
+
+
 def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
     r"""
     Update q(b, e), Eq. (4), with the sums over all blocks.
@@ -245,19 +282,11 @@ def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], pr
     FreeWeights
         The weights with a new Gaussian.
     """
-    size, n_biases = len(weights.mean), weights.n_biases
-    precision, pull = np.zeros((size, size)), np.zeros(size)
-    kernels, first = slice(n_biases, None), 0
-    for block, n_outputs in zip(evidence, weights.n_outputs, strict=True):
-        biases = slice(first, first + n_outputs)
-        precision[biases, biases] = np.diag(block.bias_precision)
-        precision[biases, kernels] = link = block.bias_kernel_precision
-        precision[kernels, biases] = link.T
-        precision[kernels, kernels] += block.kernel_precision
+    precision, pull = precision_of(weights, evidence), np.zeros(len(weights.mean))
+    kernels = slice(weights.n_biases, None)
+    for block, biases in zip(evidence, weights.bias_slices, strict=True):
         pull[biases] = block.bias_pull
         pull[kernels] += block.kernel_pull
-        first += n_outputs
-    precision[np.diag_indices(size)] += np.concatenate([weights.bias_precision.mean, weights.kernel_precision.mean])
     covariance, logdet = inverse_and_logdet(precision, "biases and kernel weights")
     mean = refined_solve(covariance, lambda x: pull - precision @ x, pull)
     return replace(weights, mean=mean, covariance=covariance, logdet=logdet)
