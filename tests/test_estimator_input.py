@@ -229,6 +229,7 @@ REFUSED = {
     "margin": (lambda: classifier(margin=-1.0), "margin: expected a finite number of at least 0, got -1.0"),
     "multiclass": (lambda: classifier(multiclass="ova"), 'multiclass: expected "shared" or "ovr", got \'ova\''),
     "rule": (lambda: classifier(predictive="guess"), 'predictive: expected "exact" or "paper", got \'guess\''),
+    "acceleration": (lambda: classifier(acceleration="warp"), "acceleration: expected \"newton\" or None, got 'warp'"),
     "iterations": (lambda: classifier(max_iter=0), "max_iter: expected a whole number of at least 1, got 0"),
     "tolerance": (lambda: classifier(tol=-1e-3), "tol: expected a finite number of at least 0"),
     "starts": (lambda: classifier(n_init=0), "n_init: expected a whole number of at least 1, got 0"),

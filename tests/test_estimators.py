@@ -13,7 +13,20 @@ from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, Kerne
 from bemkl.distributions import Gamma, PointMass
 from bemkl.estimators.summary import WeightTable
 from bemkl.exceptions import ConvergenceWarning
-from bemkl.inference import SPARSE, Block, Gaussian, Priors, Probit, Problem, predict, run
+from bemkl.inference import (
+    SPARSE,
+    Block,
+    Free,
+    Gaussian,
+    NewtonMeans,
+    NewtonWeights,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    predict,
+    run,
+)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -26,7 +39,7 @@ BANK = KernelBank([KernelSpec("gaussian", on, {"width": [1.0, 3.0]}) for on in (
 
 def engine(likelihood, **priors):
     stack = clone(BANK).fit_transform(X).dense()
-    problem = Problem([Block(stack, likelihood)], Priors(**priors))
+    problem = Problem([Block(stack, likelihood)], Priors(**priors), NewtonWeights(), NewtonMeans())
     return problem, run(problem)
 
 
@@ -104,6 +117,12 @@ class TestAgainstTheEngine:
         model = BEMKLRegressor(BANK, normalize_y=False).fit(X, y)
         _, result = engine(Gaussian(y))
         assert model.lower_bound_ == result.lower_bound
+
+    def test_the_papers_iteration(self):
+        model = BEMKLClassifier(BANK, acceleration=None, max_iter=30, tol=None).fit(X, BINARY)
+        stack = clone(BANK).fit_transform(X).dense()
+        problem = Problem([Block(stack, Probit(np.where(BINARY, 1, -1)))], weights=Free(), pair=Plain())
+        assert_array_equal(model.lower_bounds_, run(problem, max_iter=30, tol=None).lower_bounds)
 
     def test_the_papers_rule(self):
         model = BEMKLClassifier(BANK, predictive="paper").fit(X, BINARY)

@@ -81,7 +81,7 @@ def sweep_pair(problem, state):
     for index, (block, here) in enumerate(zip(problem.blocks, state.blocks, strict=True)):
         pair = here.pair
         for step in problem.pair.steps.values():
-            pair = step(block.stack, pair, state.context(index))
+            pair = step(block.stack, pair, state.context(problem, index))
         blocks.append(replace(here, pair=pair))
     return replace(state, blocks=tuple(blocks))
 
