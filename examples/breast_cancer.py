@@ -19,7 +19,18 @@ from sklearn.svm import SVC
 
 from bemkl import BEMKLClassifier, paper_bank
 from bemkl.distributions import PointMass
-from bemkl.inference import SPARSE, Block, JointMeans, Plain, Priors, Probit, Problem, run
+from bemkl.inference import (
+    SPARSE,
+    Block,
+    Free,
+    NewtonMeans,
+    NewtonWeights,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    run,
+)
 
 
 def main(picture: str | None = None) -> None:
@@ -78,16 +89,17 @@ def draw(model: BEMKLClassifier, train: Any, y_train: np.ndarray, picture: str) 
     stack = paper_bank().fit_transform(train).dense()
     signs = np.where(y_train == model.classes_[1], 1, -1)
     priors = Priors(kernel=SPARSE, intermediate=PointMass.from_std(0.1))
+    block = Block(stack, Probit(signs))
     bounds = [
-        run(Problem([Block(stack, Probit(signs))], priors, pair=pair), max_iter=sweeps, tol=None).lower_bounds
-        for pair in (JointMeans(), Plain())
+        run(Problem([block], priors, weights, pair), max_iter=sweeps, tol=None).lower_bounds
+        for weights, pair in ((NewtonWeights(), NewtonMeans()), (Free(), Plain()))
     ]
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(10, 3.6), layout="constrained", gridspec_kw={"width_ratios": [1.2, 1]}
     )
     plot_weights(model.kernel_weights_, model.kernel_weights_std_, model.kernel_names_, most=12, ax=left)
     iterations = np.arange(1, sweeps + 1)
-    right.plot(iterations, bounds[0], color="#0072b2", label="joint means (default)")
+    right.plot(iterations, bounds[0], color="#0072b2", label="Newton steps (default)")
     right.plot(iterations, bounds[1], color="#d55e00", linestyle="--", label="the paper's updates")
     right.set_ylim(bottom=bounds[1][4])
     right.set_xlabel("iteration")
