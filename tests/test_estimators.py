@@ -185,8 +185,9 @@ class TestExplanations:
         assert len(own) == 18
 
     def test_summary_without_pandas(self, monkeypatch):
+        model = BEMKLClassifier(BANK).fit(X, BINARY)
         monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-        table = BEMKLClassifier(BANK).fit(X, BINARY).summary()
+        table = model.summary()
         assert isinstance(table, WeightTable)
         assert len(table) == len(str(table).splitlines()) - 1 == 6
         assert table["weight"][0] == table[0]["weight"] == next(iter(table))["weight"]

@@ -190,7 +190,8 @@ class TestBadFiles:
             }
             return parts | {"schema.json": json.dumps(schema).encode()}
 
-        with pytest.raises(ModelFileError, match=f"refers to .*{name}"):
+        # Versions of skops that do not know such nodes cannot even read them.
+        with pytest.raises(ModelFileError, match=f"(refers to|parts cannot be read) .*{name}"):
             load(self.rewritten(content, poison))
 
     def test_consistent_but_broken_files(self, content, load):
