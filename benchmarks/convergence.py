@@ -122,11 +122,12 @@ def sweeps_to(problem: Problem, targets: tuple[float, float]) -> list[str]:
 PAGE = """# Sweeps needed: joint means and Newton steps against plain updates
 
 Made by `.venv/bin/python benchmarks/convergence.py --plain {plain} --sets {sets}`
-with `BEMKL_DATA` set to a folder of the paper's data sets (without it: wdbc, wine and diabetes, which scikit-learn carries). One split a set, 70 % for training, the
-paper's kernels, margin 1. *bound at {early}* and *bound at {plain}* are the exact lower bound after that many plain
-sweeps; *joint for n* and *newton for n* are the numbers of sweeps that reach the bound of n plain ones from the same
-start, with three conjugate gradient steps each. A sweep of Newton steps that lowers the bound is repeated with joint
-means, and counts twice. A plain sweep reads the kernels twice, the others seven times.
+with `BEMKL_DATA` set to a folder of the paper's data sets (without it: wdbc, wine and diabetes, which scikit-learn
+carries). One split a set, 70 % for training, the paper's kernels, margin 1. *bound at {early}* and *bound at {plain}*
+are the exact lower bound after that many plain sweeps; *joint for n* and *newton for n* are the numbers of sweeps
+that reach the bound of n plain ones from the same start, with three conjugate gradient steps each. A sweep of Newton
+steps that lowers the bound is repeated with joint means, and counts twice. A plain sweep reads the kernels twice, the
+others seven times.
 
 {table}
 """
