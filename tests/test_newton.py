@@ -97,11 +97,9 @@ def test_same_optimum_as_coordinate_ascent(name):
     problem = twin(VARIANTS[name], pair=JointMeans()).problem
     state = run(bold(problem), max_iter=1000, tol=None).state
     after = sweep(problem, state)
-    before_bound, after_bound = (sum(lower_bound_terms(problem, s).values()) for s in (state, after))
-    assert abs(after_bound - before_bound) < 1e-6
-    if "sparse" not in name and VARIANTS[name].ome == (1.0, 1.0):
-        for expected, actual in zip(expectations(state), expectations(after), strict=True):
-            assert_allclose(actual, expected, rtol=1e-3, atol=1e-4)
+    # Rounding alone is left after 1000 sweeps, some 1e-15.
+    for expected, actual in zip(expectations(state), expectations(after), strict=True):
+        assert_allclose(actual, expected, rtol=0.0, atol=1e-11 * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -109,7 +107,8 @@ def test_the_bound_never_falls(name):
     problem = twin(VARIANTS[name], pair=JointMeans()).problem
     for seed in range(3):
         start = initialise(problem, np.random.default_rng(seed))
-        bounds = run(bold(problem), start, max_iter=60, tol=None).lower_bounds
+        path = run(bold(problem), start, max_iter=60, tol=None).lower_bounds
+        bounds = np.concatenate([[sum(lower_bound_terms(problem, start).values())], path])
         sizes = np.abs(bounds[1:])
         assert (np.diff(bounds) >= -1e-9 * sizes).all()
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +26,10 @@ Y = rng.integers(3, size=30)
 
 def product(X, Z):
     return X @ Z.T
+
+
+def scaled_product(X, Z, factor):
+    return factor * X @ Z.T
 
 
 MODELS = {
@@ -70,6 +75,15 @@ def test_functions_of_the_user_need_trust(tmp_path):
     with pytest.raises(ModelFileError, match=f"refers to {name}, which could run any code.*trusted="):
         load_model(tmp_path / "model.skops")
     again = load_model(tmp_path / "model.skops", trusted=[name])
+    assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_what_is_trusted_may_also_be_called(tmp_path):
+    model = BEMKLRegressor(KernelBank([KernelSpec(partial(scaled_product, factor=2.0))]), tol=1e-3).fit(X, X[:, 0])
+    save_model(model, tmp_path / "model.skops")
+    with pytest.raises(ModelFileError, match=r"refers to .*partial"):
+        load_model(tmp_path / "model.skops")
+    again = load_model(tmp_path / "model.skops", trusted=["functools.partial", f"{__name__}.scaled_product"])
     assert_array_equal(again.predict(X), model.predict(X))
 
 

@@ -106,7 +106,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     header = _checked_header(path, content)
     try:
         named = skops.io.get_untrusted_types(data=content)
-        strangers = [name for name in named if name not in trusted and not _is_known(name)] + _calls(content)
+        strangers = [name for name in named if not _is_known(name)] + _calls(content)
+        strangers = [name for name in strangers if name not in trusted]
     except Exception as error:
         raise ModelFileError(f"{path}: the model was altered, its parts cannot be read ({error!r:.200}).") from None
     if strangers:

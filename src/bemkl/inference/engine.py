@@ -146,7 +146,10 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
     if state is None:
         state = initialise(problem)
     check_state(problem, state)
-    bound = -np.inf
+    # A first bold sweep must not fall below the start either; one whose bound is not finite has nothing to lose.
+    with np.errstate(all="ignore"):
+        bound = sum(lower_bound_terms(problem, state).values())
+    bound = bound if np.isfinite(bound) else -np.inf
     while True:
         state, terms = _climb(problem, state, bound)
         bound = sum(terms.values())
