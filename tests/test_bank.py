@@ -260,7 +260,7 @@ def test_paper_bank():
     assert stack.shape == (9, 9, 13 * 5)
     assert len(set(bank.kernel_names_)) == 65
     assert_allclose(np.diagonal(stack.dense().values, axis1=1, axis2=2), 1.0, rtol=1e-12)
-    assert stack.dense().asymmetry() < 1e-14
+    assert stack.dense().asymmetries().max() < 1e-14
     Z = StandardScaler().fit_transform(X)
     found = stack.dense().values[bank.kernel_names_.index("gaussian(w=0.25) on x2")]
     assert_allclose(found, gaussian(Z[:, [2]], Z[:, [2]], 0.25), rtol=1e-10, atol=1e-300)

@@ -1,5 +1,6 @@
 """The run: stopping, warnings, named terms, restarts, and the seams that plug-ins use."""
 
+import sys
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -201,5 +202,5 @@ def test_row_blocks_do_not_show(problem, monkeypatch):
     state = run(problem, max_iter=5, tol=None).state
     K = twin(VARIANTS["mixed tasks"]).queries[0]
     whole = predict(problem, state, DenseStack(K))
-    monkeypatch.setattr("bemkl.kernels.stack._BLOCK_BYTES", 1)
+    monkeypatch.setattr(sys.modules["bemkl.inference.predict"], "_BLOCK_BYTES", 1)
     assert_allclose(predict(problem, state, DenseStack(K)).variance, whole.variance, rtol=1e-12)

@@ -38,7 +38,7 @@ BANK = KernelBank([KernelSpec("gaussian", on, {"width": [1.0, 3.0]}) for on in (
 
 
 def engine(likelihood, **priors):
-    stack = clone(BANK).fit_transform(X).dense()
+    stack = clone(BANK).fit_factored(X)
     problem = Problem([Block(stack, likelihood)], Priors(**priors), NewtonWeights(), NewtonMeans())
     return problem, run(problem)
 
@@ -120,7 +120,7 @@ class TestAgainstTheEngine:
 
     def test_the_papers_iteration(self):
         model = BEMKLClassifier(BANK, acceleration=None, max_iter=30, tol=None).fit(X, BINARY)
-        stack = clone(BANK).fit_transform(X).dense()
+        stack = clone(BANK).fit_factored(X)
         problem = Problem([Block(stack, Probit(np.where(BINARY, 1, -1)))], weights=Free(), pair=Plain())
         assert_array_equal(model.lower_bounds_, run(problem, max_iter=30, tol=None).lower_bounds)
 

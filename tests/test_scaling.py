@@ -5,7 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import KernelCenterer
 
-from bemkl.kernels.scaling import SCALINGS, spherical
+from bemkl.kernels.scaling import SCALINGS, Summary, spherical
+
+
+def fitted(name, kernel):
+    return SCALINGS[name](Summary.of_matrix(kernel, np.ones(len(kernel), dtype=bool)))
 
 
 @pytest.fixture
@@ -26,7 +30,7 @@ TRANSFORMS = {
 def test_same_as_scaling_the_points(features, name):
     """Fitted on training points, applied to these and to new ones."""
     train, new = features
-    scaling = SCALINGS[name](train @ train.T, np.ones(len(train @ train.T), dtype=bool))
+    scaling = fitted(name, train @ train.T)
     for points in (train, new):
         found = scaling.apply(points @ train.T, np.sum(points**2, axis=1))
         expected = TRANSFORMS[name](train, points) @ TRANSFORMS[name](train, train).T
@@ -37,26 +41,24 @@ def test_centring_agrees_with_scikit_learn(features):
     train, new = features
     K, K_new = train @ train.T, new @ train.T
     expected = KernelCenterer().fit(K).transform(K_new.copy())
-    assert_allclose(
-        SCALINGS["centred"](K, np.ones(len(K), dtype=bool)).apply(K_new, np.sum(new**2, axis=1)), expected, rtol=1e-12
-    )
+    assert_allclose(fitted("centred", K).apply(K_new, np.sum(new**2, axis=1)), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", SCALINGS)
 def test_a_zero_kernel_stays_zero(name):
     K = np.zeros((3, 3))
-    assert not SCALINGS[name](K, np.ones(len(K), dtype=bool)).apply(K, K.diagonal()).any()
+    assert not fitted(name, K).apply(K, K.diagonal()).any()
 
 
 def test_a_negative_diagonal_is_refused():
     with pytest.raises(ValueError, match=r"columns: .*got -1: the function is no kernel"):
-        SCALINGS["spherical"](-np.eye(2), np.ones(len(-np.eye(2)), dtype=bool)).apply(np.ones((1, 2)), np.ones(1))
+        fitted("spherical", -np.eye(2)).apply(np.ones((1, 2)), np.ones(1))
 
 
 @pytest.mark.parametrize("name", SCALINGS)
 def test_a_row_alone_is_scaled_like_among_others(features, name):
     train, new = features
-    scaling = SCALINGS[name](train @ train.T, np.ones(len(train @ train.T), dtype=bool))
+    scaling = fitted(name, train @ train.T)
     whole = scaling.apply(new @ train.T, np.sum(new**2, axis=1))
     alone = scaling.apply(new[1:2] @ train.T, np.sum(new[1:2] ** 2, axis=1))
     assert_allclose(alone[0], whole[1], rtol=1e-14)

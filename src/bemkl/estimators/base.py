@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.arrays import Array
 from bemkl.estimators.fitting import Effort, fit_problems
-from bemkl.estimators.parameters import accelerated, gamma_prior, intermediate_prior, interval_width
+from bemkl.estimators.parameters import accelerated, factor_tolerance, gamma_prior, intermediate_prior, interval_width
 from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, selected, weight_rows
 from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Priors, Problem, State, fitted_block
@@ -136,7 +136,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes."""
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
         strategies = accelerated(self.acceleration)
-        priors = self._priors()
+        priors, tolerance = self._priors(), factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
         self._check_rule()
         X = self._check_form(X)
@@ -150,11 +150,10 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 f"{likelihoods[0].n_samples}. (Found input variables with inconsistent numbers of samples.)"
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        source, stack, rows = fit_source(self.kernels, self.landmarks, X, rng)
-        dense = stack.dense()
+        source, stack, rows = fit_source(self.kernels, self.landmarks, X, rng, tolerance)
         if rows is None:
-            refuse_asymmetry(stack, dense)
-        problems = [Problem([Block(dense, like, landmarks=True)], priors, **strategies) for like in likelihoods]
+            refuse_asymmetry(source.names, stack)
+        problems = [Problem([Block(stack, like, landmarks=True)], priors, **strategies) for like in likelihoods]
         results = fit_problems(problems, labels, self._starts(problems), effort, rng)
         fitted = tuple(fitted_block(p, r.state) for p, r in zip(problems, results, strict=True))
         return Learned(source, rows, tuple(labels), fitted, tuple(results))

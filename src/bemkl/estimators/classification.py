@@ -46,6 +46,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     acceleration : {"newton"} or None
         Bold steps that reach in a few iterations what coordinate ascent reaches in hundreds, with the lower bound as
         safeguard; None for the paper's plain iteration.
+    factor_tol : float or None
+        Kernels of low rank are kept as thin factors with at most this error, relative to a kernel of unit diagonal:
+        the same answer for less memory and time. None keeps all kernels as matrices.
     max_iter : int
         Most iterations.
     tol : float or None
@@ -120,6 +123,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         predictive: str = "exact",
         landmarks: Any = None,
         acceleration: str | None = "newton",
+        factor_tol: float | None = 1e-12,
         max_iter: int = 1000,
         tol: float | None = 1e-5,
         n_init: int = 1,
@@ -138,6 +142,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self.predictive = predictive
         self.landmarks = landmarks
         self.acceleration = acceleration
+        self.factor_tol = factor_tol
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init

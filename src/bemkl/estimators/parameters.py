@@ -97,6 +97,23 @@ def accelerated(acceleration: Any) -> dict[str, Any]:
     raise ValueError(f'acceleration: expected "newton" or None, got {acceleration!r}.')
 
 
+def factor_tolerance(value: Any) -> float | None:
+    """
+    Check the accuracy of factored kernels.
+
+    Parameters
+    ----------
+    value : float or None
+        What the user passed.
+
+    Returns
+    -------
+    float or None
+        The accuracy; None for full matrices.
+    """
+    return None if value is None else finite_number("factor_tol", value, least=0.0)
+
+
 def interval_width(coverage: Any) -> float:
     """
     Half the width of a central interval of the standard normal distribution.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from bemkl.arrays import Array
 from bemkl.inference.problem import ASYMMETRY_TOLERANCE
-from bemkl.kernels import DenseStack, KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels
+from bemkl.inference.protocols import Stack
+from bemkl.kernels import KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels
 from bemkl.kernels.views import count_samples
 
 Rows = npt.NDArray[np.intp]
@@ -120,10 +121,10 @@ class PrecomputedSource:
         return stack if self.landmarks is None else stack[:, self.landmarks]
 
 
-Fitted = tuple[Source, KernelStack, Rows | None]
+Fitted = tuple[Source, Stack, Rows | None]
 
 
-def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator) -> Fitted:
+def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, tolerance: float | None) -> Fitted:
     """
     Fit a source of kernels on training samples.
 
@@ -137,28 +138,32 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator) -
         Training samples, or their kernels.
     rng : numpy.random.Generator
         Draws for the landmarks.
+    tolerance : float or None
+        Accuracy of the thin factors that kernels of low rank become; None for matrices.
 
     Returns
     -------
     source : Source
         The fitted source.
-    stack : KernelStack
-        Training kernels of shape (n_train, n_basis, n_kernels).
+    stack : Stack
+        Training kernels for the inference.
     rows : ndarray of int or None
         The landmarks, where there are some.
     """
     if isinstance(kernels, str) and kernels == "precomputed":
-        return _fit_precomputed(stack_kernels(X), landmarks, rng)
+        source, given, rows = _fit_precomputed(stack_kernels(X), landmarks, rng)
+        return source, given.dense() if tolerance is None else given.factored(tolerance), rows
     if kernels is None:
         kernels = default_bank(X)
     if isinstance(X, KernelStack):
         raise ValueError('X: got a KernelStack, but kernels is a bank. Pass kernels="precomputed".')
     bank = clone(kernels)
-    if landmarks is None:
-        return BankSource(bank), bank.fit_transform(X), None
-    rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
-    stack = bank.fit_transform(X, basis=rows)
-    return BankSource(bank), stack, rows
+    rows = None
+    if landmarks is not None:
+        rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
+    if tolerance is None:
+        return BankSource(bank), bank.fit_transform(X, basis=rows).dense(), rows
+    return BankSource(bank), bank.fit_factored(X, basis=rows, tolerance=tolerance), rows
 
 
 def check_kernels(kernels: Any) -> None:
@@ -195,30 +200,29 @@ def refuse_kernels_first(stack: KernelStack) -> None:
         )
 
 
-def refuse_asymmetry(stack: KernelStack, dense: DenseStack) -> None:
+def refuse_asymmetry(names: Sequence[str], stack: Stack) -> None:
     """
     Refuse square training kernels that are not symmetric, and name the first one.
 
     Parameters
     ----------
-    stack : KernelStack
-        Training kernels with names.
-    dense : DenseStack
-        The same kernels for the inference.
+    names : sequence of str
+        Names of the kernels.
+    stack : Stack
+        Training kernels.
     """
-    if dense.asymmetry() <= ASYMMETRY_TOLERANCE:
-        return
-    for name, kernel in zip(stack.names, dense.values, strict=True):
-        difference = float(np.abs(kernel - kernel.T).max())
-        if difference > ASYMMETRY_TOLERANCE * float(np.abs(kernel).max()):
+    for name, asymmetry in zip(names, stack.asymmetries(), strict=True):
+        if asymmetry > ASYMMETRY_TOLERANCE:
             raise ValueError(
                 f"X: training kernels have to be symmetric, but entries of {name!r} differ from those across the "
-                f"diagonal by up to {difference:.2g}. Put rows and columns in the same order, or average the kernel "
-                "with its transpose if that is noise."
+                f"diagonal by up to {asymmetry:.2g} of its largest entry. Put rows and columns in the same order, or "
+                "average the kernel with its transpose if that is noise."
             )
 
 
-def _fit_precomputed(stack: KernelStack, landmarks: Any, rng: np.random.Generator) -> Fitted:
+def _fit_precomputed(
+    stack: KernelStack, landmarks: Any, rng: np.random.Generator
+) -> tuple[Source, KernelStack, Rows | None]:
     n_train, n_columns, _ = stack.shape
     rows = None
     if landmarks is not None:

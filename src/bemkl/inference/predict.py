@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
@@ -12,6 +13,8 @@ from bemkl.inference.moments import WeightMoments
 from bemkl.inference.problem import Problem, require_plug_in
 from bemkl.inference.protocols import AnyLikelihood, Rule, Stack
 from bemkl.inference.state import BlockState, State, check_state
+
+_BLOCK_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,11 +126,9 @@ class FittedBlock:
             + 2.0 * np.einsum("ml,lmi->li", weights.cross, u)
             + weights.bias_variance[:, None]
         )
-        spread = np.empty_like(u)
-        for o in range(here.n_outputs):
-            spread[o], trace = stack.quadratic(here.pair.sample_covariance(self.gram, o), weights.second)
-            if predictive == "exact":
-                variance[o] += trace + noise[o] * weights.second.trace()
+        spread, trace = self._spread(stack)
+        if predictive == "exact":
+            variance += trace + noise[:, None] * weights.second.trace()
 
         output = self.likelihood.predict(here.output, mean, variance, predictive)
         return Prediction(
@@ -137,6 +138,34 @@ class FittedBlock:
             intermediate_mean=u.transpose(2, 1, 0),
             intermediate_variance=(spread + noise[:, None, None]).transpose(2, 1, 0),
         )
+
+    def _spread(self, stack: Stack) -> tuple[Array, Array]:
+        r"""
+        Return what the uncertainty of a adds, in one pass over the rows a group of outputs, with bounded memory.
+
+        With :math:`\mathbf{V}_i = \mathbf{K}^i \Sigma_a \mathbf{K}^{i\top}`: its diagonals, shape (n_outputs,
+        n_kernels, n_samples), and :math:`\operatorname{tr}(\widetilde{\boldsymbol e\boldsymbol e^\top}\,\mathbf{V}_i)`,
+        shape (n_outputs, n_samples).
+        """
+        n_kernels, n_samples, n_basis = stack.shape
+        n_outputs, second = self.state.n_outputs, self.weights.second
+        diagonal, trace = np.empty((n_outputs, n_kernels, n_samples)), np.empty((n_outputs, n_samples))
+        for outputs in _runs(n_outputs, 8 * n_basis * n_basis):
+            covariances = [self.state.pair.sample_covariance(self.gram, o) for o in range(*outputs.indices(n_outputs))]
+            for rows in _runs(n_samples, 8 * n_kernels * n_basis):
+                block = stack.rows(rows)
+                weighted = (second @ block.reshape(n_kernels, -1)).reshape(block.shape)
+                for o, covariance in enumerate(covariances, outputs.start):
+                    spread = block @ covariance
+                    diagonal[o, :, rows] = np.einsum("mid,mid->mi", block, spread)
+                    trace[o, rows] = np.einsum("mid,mid->i", weighted, spread)
+        return diagonal, trace
+
+
+def _runs(count: int, size: int) -> Iterator[slice]:
+    """Cut a range into runs whose items, of some bytes each, together fit into a block of memory."""
+    step = max(1, _BLOCK_BYTES // size)
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, predictive: Rule = "exact") -> Prediction:

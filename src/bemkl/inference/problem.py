@@ -97,7 +97,7 @@ class Block:
         if n_samples < 2:
             raise ValueError("stack: expected at least 2 samples, got 1. A model cannot be learned from one sample.")
         if n_samples == n_basis and not self.landmarks:
-            asymmetry = self.stack.asymmetry()
+            asymmetry = self.stack.asymmetries().max()
             if asymmetry > ASYMMETRY_TOLERANCE:
                 raise ValueError(
                     f"stack: square training kernels have to be symmetric, got a relative asymmetry of "

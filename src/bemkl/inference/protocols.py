@@ -23,8 +23,8 @@ class Stack(Protocol):
     def shape(self) -> tuple[int, int, int]:
         """Numbers of kernels, samples and basis points."""
 
-    def asymmetry(self) -> float:
-        """Largest relative difference between a kernel and its transpose."""
+    def asymmetries(self) -> Array:
+        """Largest relative difference between each kernel and its transpose, shape (n_kernels,)."""
 
     def project(self, coefficients: Array) -> Array:
         """Map (n_outputs, n_basis) coefficients to (n_outputs, n_kernels, n_samples) intermediate outputs."""
@@ -35,8 +35,8 @@ class Stack(Protocol):
     def gram(self) -> Array:
         """Return the (n_basis, n_basis) sum of squared kernels."""
 
-    def quadratic(self, covariance: Array, weights: Array) -> tuple[Array, Array]:
-        """Return the (n_kernels, n_samples) variances and their (n_samples,) weighted sum over pairs of kernels."""
+    def rows(self, chosen: slice) -> Array:
+        """Return some rows of every kernel, shape (n_kernels, n_chosen, n_basis)."""
 
 
 PairT = TypeVar("PairT")

@@ -3,6 +3,7 @@
 from bemkl.kernels.bank import KernelBank
 from bemkl.kernels.counts import additive_chi2, chi2, hamming, intersection, tanimoto
 from bemkl.kernels.distances import from_distances, mean_distance
+from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.functions import cosine, gaussian, laplacian, linear, matern, periodic, polynomial
 from bemkl.kernels.kernel_stack import KernelStack, stack_kernels
 from bemkl.kernels.landmarks import choose_landmarks
@@ -14,6 +15,7 @@ from bemkl.kernels.stack import DenseStack
 
 __all__ = [
     "DenseStack",
+    "FactoredStack",
     "KernelBank",
     "KernelSpec",
     "KernelStack",

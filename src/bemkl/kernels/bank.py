@@ -10,7 +10,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, finite_number
+from bemkl.kernels.building import build_kernels, build_matrices
+from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.kernel_stack import KernelStack, distinct
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
@@ -98,29 +100,55 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             Kernels of shape (n_train, n_basis, n_kernels).
         """
         samples, everything = self._learn(X)
-        groups = everything
-        if basis is not None:
-            rows = check_rows("basis", basis, samples.n_samples)
-            groups = [group.restricted(rows) for group in everything]
-        n_basis = len(groups[0].present)
-        names = distinct([member.name_on(group.label) for group in groups for member in group.members])
-        kernels = np.empty((len(names), samples.n_samples, n_basis), dtype=samples.dtype)
-        for position, out in enumerate(_parts(kernels, groups)):
-            group, points, present = groups[position], everything[position].points, everything[position].present
-            values = _workspace(out)
-            group.fill(values, points, present)
-            if self.scaling is not None:
-                if basis is None:
-                    square, diagonals = values, [kernel.diagonal().copy() for kernel in values]
-                else:
-                    square, diagonals = np.empty((len(out), n_basis, n_basis)), group.diagonals(points, present)
-                    group.fill(square, group.points, group.present)
-                groups[position] = group.with_scalings(self.scaling, square)
-                groups[position].scale(values, diagonals, present)
-            out[:] = values
-        self.groups_, self.kernel_names_ = groups, names
+        _, groups = _restricted(everything, basis, samples)
+        names = _names(groups)
+        kernels = np.empty((len(names), samples.n_samples, len(groups[0].present)), dtype=samples.dtype)
+        parts = zip(groups, everything, _parts(kernels, groups), strict=True)
+        self.groups_ = [build_matrices(group, whole, self.scaling, out) for group, whole, out in parts]
+        self.kernel_names_ = names
         self._remember(X, samples)
         return KernelStack.from_dense(DenseStack(kernels), names)
+
+    def fit_factored(self, X: Any, *, basis: npt.ArrayLike | None = None, tolerance: float = 1e-12) -> FactoredStack:
+        """
+        Learn from training samples, and return their kernels in a form that may be many times smaller.
+
+        A kernel of low rank becomes a thin factor by pivoted Cholesky, from as many of its columns as the rank; its
+        matrix is never formed.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, or dict of these
+            Training samples.
+        basis : array_like of int, optional
+            Rows of X that are the basis points (landmarks); all of them without it.
+        tolerance : float
+            Largest error of a kernel with unit diagonal; that of other kernels is relative to their diagonal.
+
+        Returns
+        -------
+        FactoredStack
+            The kernels for the inference.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> bank = KernelBank([KernelSpec("gaussian", "each", {"width": [1.0, 2.0]})])
+        >>> stack = bank.fit_factored(np.random.default_rng(0).uniform(size=(100, 4)))
+        >>> stack.shape, stack.n_values
+        ((8, 100, 100), 5700)
+        """
+        samples, everything = self._learn(X)
+        rows, groups = _restricted(everything, basis, samples)
+        tolerance = finite_number("tolerance", tolerance, least=0.0)
+        built = [
+            build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype)
+            for group, whole in zip(groups, everything, strict=True)
+        ]
+        self.groups_ = [group for group, _ in built]
+        self.kernel_names_ = _names(groups)
+        self._remember(X, samples)
+        return FactoredStack([kernel for _, kernels in built for kernel in kernels])
 
     def transform(self, X: Any) -> KernelStack:
         """
@@ -222,6 +250,21 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             self.feature_names_in_ = np.array(samples.names, dtype=object)
         else:
             validate_data(self, X, skip_check_array=True)
+
+
+def _restricted(
+    groups: list[FittedGroup], basis: npt.ArrayLike | None, samples: Samples
+) -> tuple[Any, list[FittedGroup]]:
+    """Return which samples the basis points are, and the groups with these; the same groups where it is all."""
+    if basis is None:
+        return slice(None), groups
+    rows = check_rows("basis", basis, samples.n_samples)
+    return rows, [group.restricted(rows) for group in groups]
+
+
+def _names(groups: Sequence[FittedGroup]) -> list[str]:
+    """Name the kernels of groups, each differently."""
+    return distinct([member.name_on(group.label) for group in groups for member in group.members])
 
 
 def _parts(kernels: npt.NDArray[Any], groups: Sequence[FittedGroup]) -> list[npt.NDArray[Any]]:

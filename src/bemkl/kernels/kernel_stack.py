@@ -10,6 +10,8 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from bemkl.arrays import real_array, refuse_nonfinite
+from bemkl.kernels.cholesky import compressed
+from bemkl.kernels.factored import FactoredStack, Full, LowRank
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import is_views
 
@@ -163,6 +165,29 @@ class KernelStack:
             out[:] = matrix[np.ix_(self._rows, self._columns)]
             refuse_nonfinite(f"kernels, {name!r}", out)
         return DenseStack(values)
+
+    def factored(self, tolerance: float) -> FactoredStack:
+        """
+        Return the kernels in a form that may be much smaller.
+
+        Parameters
+        ----------
+        tolerance : float
+            Largest error of a kernel with unit diagonal; that of other kernels is relative to their diagonal.
+
+        Returns
+        -------
+        FactoredStack
+            Thin factors of kernels that are square, positive semidefinite and of low rank; copies of the others.
+        """
+        kernels: list[LowRank | Full] = []
+        square = np.array_equal(self._rows, self._columns)
+        for matrix, name in zip(self._matrices, self._names, strict=True):
+            values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
+            refuse_nonfinite(f"kernels, {name!r}", values)
+            factor = compressed(values, tolerance) if square else None
+            kernels.append(Full(values) if factor is None else LowRank(factor, factor))
+        return FactoredStack(kernels)
 
     def _by_name(self, key: Any) -> Any:
         if isinstance(key, str):

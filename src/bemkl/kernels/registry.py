@@ -32,6 +32,9 @@ class KernelFunction:
         For kernels of a distance: the distance, by SciPy's name.
     profile : callable or None
         For kernels of a distance: maps distances, and parameters by name, to the kernel matrix.
+    by_column : bool
+        Whether it is positive semidefinite, and a column alone costs no more than its share of the matrix: then the
+        kernel can be factored without the matrix.
     """
 
     name: str
@@ -39,6 +42,7 @@ class KernelFunction:
     diagonal: Matrix | None = None
     metric: str | None = None
     profile: Matrix | None = None
+    by_column: bool = False
 
     def diagonal_of(self, X: Any, **parameters: Any) -> Array:
         """
@@ -87,18 +91,18 @@ def _sums(X: Any) -> Array:
 NAMED = {
     kernel.name: kernel
     for kernel in (
-        KernelFunction("gaussian", functions.gaussian, _ones, "sqeuclidean", functions.gaussian_profile),
-        KernelFunction("laplacian", functions.laplacian, _ones, "cityblock", functions.laplacian_profile),
-        KernelFunction("matern", functions.matern, _ones, "euclidean", functions.matern_profile),
-        KernelFunction("periodic", functions.periodic, _ones),
-        KernelFunction("linear", functions.linear, _squares),
-        KernelFunction("cosine", functions.cosine, _nonzero),
-        KernelFunction("polynomial", functions.polynomial, _polynomial),
-        KernelFunction("chi2", counts.chi2, _ones),
-        KernelFunction("additive_chi2", counts.additive_chi2, _sums),
-        KernelFunction("intersection", counts.intersection, _sums),
-        KernelFunction("tanimoto", counts.tanimoto, _ones),
-        KernelFunction("hamming", counts.hamming, _ones),
+        KernelFunction("gaussian", functions.gaussian, _ones, "sqeuclidean", functions.gaussian_profile, True),
+        KernelFunction("laplacian", functions.laplacian, _ones, "cityblock", functions.laplacian_profile, True),
+        KernelFunction("matern", functions.matern, _ones, "euclidean", functions.matern_profile, True),
+        KernelFunction("periodic", functions.periodic, _ones, by_column=True),
+        KernelFunction("linear", functions.linear, _squares, by_column=True),
+        KernelFunction("cosine", functions.cosine, _nonzero, by_column=True),
+        KernelFunction("polynomial", functions.polynomial, _polynomial, by_column=True),
+        KernelFunction("chi2", counts.chi2, _ones, by_column=True),
+        KernelFunction("additive_chi2", counts.additive_chi2, _sums, by_column=True),
+        KernelFunction("intersection", counts.intersection, _sums, by_column=True),
+        KernelFunction("tanimoto", counts.tanimoto, _ones, by_column=True),
+        KernelFunction("hamming", counts.hamming, _ones, by_column=True),
         KernelFunction("spectrum", sequences.spectrum, sequences.spectrum_squares),
     )
 }

@@ -1,9 +1,9 @@
 """
 Scaling of kernel matrices: fitted on the training kernel, applied to it and to the kernels of new samples alike.
 
-Every scaling has two methods: ``fit(kernel, present)`` takes the square training kernel, and which of its samples are
-there at all, and returns the fitted scaling; ``apply(kernel, diagonal)`` takes a kernel between any rows and the
-training samples, with the values k(x, x) of those rows.
+Every scaling has a function that takes a `Summary` of the square training kernel and returns the fitted scaling, and
+two methods: ``apply(kernel, diagonal)`` takes a kernel between any rows and the training samples, with the values
+k(x, x) of those rows; ``apply_to_factor(factor, diagonal, basis)`` does the same to a factor of such a kernel.
 """
 
 from __future__ import annotations
@@ -25,6 +25,69 @@ class Scaling(Protocol):
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """Scale the (n_samples, n_train) kernel of rows whose k(x, x) are in the (n_samples,) diagonal."""
+
+    def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
+        """Scale the (rank, n_samples) factor of such rows; the training samples have the (rank, n_train) basis."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """
+    What scalings want to know of a training kernel.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n_train,)
+        Values k(z, z).
+    column_means : ndarray of shape (n_train,)
+        Means of the columns over the samples that are there.
+    present : ndarray of bool of shape (n_train,)
+        Samples that are there; the others have zero rows.
+    """
+
+    diagonal: Array
+    column_means: Array
+    present: Present
+
+    @classmethod
+    def of_matrix(cls, kernel: Array, present: Present) -> Summary:
+        """
+        Summarise a kernel matrix.
+
+        Parameters
+        ----------
+        kernel : ndarray of shape (n_train, n_train)
+            Training kernel.
+        present : ndarray of bool of shape (n_train,)
+            Samples that are there.
+
+        Returns
+        -------
+        Summary
+            The summary.
+        """
+        return cls(kernel.diagonal().copy(), kernel[present].mean(axis=0), present)
+
+    @classmethod
+    def of_factor(cls, basis: Array, diagonal: Array, present: Present) -> Summary:
+        """
+        Summarise a kernel from its factor.
+
+        Parameters
+        ----------
+        basis : ndarray of shape (rank, n_train)
+            Factor of the training kernel.
+        diagonal : ndarray of shape (n_train,)
+            Values k(z, z).
+        present : ndarray of bool of shape (n_train,)
+            Samples that are there.
+
+        Returns
+        -------
+        Summary
+            The summary.
+        """
+        return cls(diagonal, basis[:, present].mean(axis=1) @ basis, present)
 
 
 def spherical(kernel: Array, rows: Array, columns: Array) -> Array:
@@ -61,8 +124,12 @@ def spherical(kernel: Array, rows: Array, columns: Array) -> Array:
                 f"{name}: expected k(x, x) of at least 0, got {values.min():g}: the function is no kernel, and unit "
                 "diagonals do not exist. Take another kernel, or another scaling."
             )
-    left, right = (np.divide(1.0, np.sqrt(v), out=np.zeros(len(v)), where=v > 0.0) for v in (rows, columns))
-    return kernel * left[:, None] * right
+    return kernel * _inverse_lengths(rows)[:, None] * _inverse_lengths(columns)
+
+
+def _inverse_lengths(squares: Array) -> Array:
+    """Return one over the roots of squared lengths, and 0 for 0."""
+    return np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,30 +146,28 @@ class Spherical:
     --------
     >>> import numpy as np
     >>> K = np.array([[4.0, 2.0], [2.0, 9.0]])
-    >>> Spherical.fit(K, np.array([True, True])).apply(np.array([[3.0, 3.0]]), np.array([1.0]))
+    >>> Spherical.fit(Summary.of_matrix(K, np.array([True, True]))).apply(np.array([[3.0, 3.0]]), np.array([1.0]))
     array([[1.5, 1. ]])
     """
 
     diagonal: Array
 
     @classmethod
-    def fit(cls, kernel: Array, present: Present) -> Spherical:
+    def fit(cls, summary: Summary) -> Spherical:
         """
         Keep the diagonal of the training kernel.
 
         Parameters
         ----------
-        kernel : ndarray of shape (n_train, n_train)
-            Training kernel.
-        present : ndarray of bool of shape (n_train,)
-            Not needed here.
+        summary : Summary
+            The training kernel.
 
         Returns
         -------
         Spherical
             The fitted scaling.
         """
-        return cls(kernel.diagonal().copy())
+        return cls(summary.diagonal)
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """
@@ -121,6 +186,26 @@ class Spherical:
             The scaled kernel.
         """
         return spherical(kernel, diagonal, self.diagonal)
+
+    def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
+        """
+        Divide by the norms.
+
+        Parameters
+        ----------
+        factor : ndarray of shape (rank, n_samples)
+            Factor of any rows.
+        diagonal : ndarray of shape (n_samples,)
+            Values k(x, x) of the rows.
+        basis : ndarray of shape (rank, n_train)
+            Not needed here.
+
+        Returns
+        -------
+        ndarray of shape (rank, n_samples)
+            The factor of the scaled kernel.
+        """
+        return factor * _inverse_lengths(diagonal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +227,7 @@ class Centred:
     --------
     >>> import numpy as np
     >>> K = np.array([[2.0, 0.0], [0.0, 2.0]])
-    >>> Centred.fit(K, np.array([True, True])).apply(K, K.diagonal())
+    >>> Centred.fit(Summary.of_matrix(K, np.array([True, True]))).apply(K, K.diagonal())
     array([[ 1., -1.],
            [-1.,  1.]])
     """
@@ -151,23 +236,21 @@ class Centred:
     present: Present
 
     @classmethod
-    def fit(cls, kernel: Array, present: Present) -> Centred:
+    def fit(cls, summary: Summary) -> Centred:
         """
         Keep the column means of the training kernel.
 
         Parameters
         ----------
-        kernel : ndarray of shape (n_train, n_train)
-            Training kernel.
-        present : ndarray of bool of shape (n_train,)
-            Samples that are there; the others have zero rows.
+        summary : Summary
+            The training kernel.
 
         Returns
         -------
         Centred
             The fitted scaling.
         """
-        return cls(kernel[present].mean(axis=0), present)
+        return cls(summary.column_means, summary.present)
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """
@@ -189,6 +272,27 @@ class Centred:
         centred: Array = kernel - row_means[:, None] - self.column_means + mean
         return centred
 
+    def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
+        """
+        Subtract the mean of the training samples.
+
+        Parameters
+        ----------
+        factor : ndarray of shape (rank, n_samples)
+            Factor of any rows.
+        diagonal : ndarray of shape (n_samples,)
+            Not needed here.
+        basis : ndarray of shape (rank, n_train)
+            Factor of the training samples.
+
+        Returns
+        -------
+        ndarray of shape (rank, n_samples)
+            The factor of the scaled kernel.
+        """
+        centred: Array = factor - basis[:, self.present].mean(axis=1, keepdims=True)
+        return centred
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divided:
@@ -204,50 +308,46 @@ class Divided:
     --------
     >>> import numpy as np
     >>> K = np.array([[4.0, 2.0], [2.0, 8.0]])
-    >>> everybody = np.array([True, True])
-    >>> Divided.by_trace(K, everybody).size, Divided.by_variance(K, everybody).size
+    >>> summary = Summary.of_matrix(K, np.array([True, True]))
+    >>> Divided.by_trace(summary).size, Divided.by_variance(summary).size
     (6.0, 2.0)
     """
 
     size: float
 
     @classmethod
-    def by_trace(cls, kernel: Array, present: Present) -> Divided:
+    def by_trace(cls, summary: Summary) -> Divided:
         """
         Take the mean of k(x, x) over the training samples.
 
         Parameters
         ----------
-        kernel : ndarray of shape (n_train, n_train)
-            Training kernel.
-        present : ndarray of bool of shape (n_train,)
-            Samples that are there; the others have zero rows.
+        summary : Summary
+            The training kernel.
 
         Returns
         -------
         Divided
             The fitted scaling.
         """
-        return cls(float(kernel.diagonal()[present].mean()))
+        return cls(float(summary.diagonal[summary.present].mean()))
 
     @classmethod
-    def by_variance(cls, kernel: Array, present: Present) -> Divided:
+    def by_variance(cls, summary: Summary) -> Divided:
         """
         Take the variance of the training samples in feature space: mean of the diagonal less mean of the matrix.
 
         Parameters
         ----------
-        kernel : ndarray of shape (n_train, n_train)
-            Training kernel.
-        present : ndarray of bool of shape (n_train,)
-            Samples that are there; the others have zero rows.
+        summary : Summary
+            The training kernel.
 
         Returns
         -------
         Divided
             The fitted scaling.
         """
-        trace, mean = kernel.diagonal()[present].mean(), kernel[np.ix_(present, present)].mean()
+        trace, mean = (values[summary.present].mean() for values in (summary.diagonal, summary.column_means))
         # The variance of equal samples is zero only up to rounding.
         return cls(float(trace - mean) if trace - mean > 1e-12 * abs(trace) else 0.0)
 
@@ -269,11 +369,31 @@ class Divided:
         """
         return kernel / self.size if self.size > 0.0 else kernel
 
+    def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
+        """
+        Divide by the root of the number.
 
-SCALINGS: dict[str, Callable[[Array, Present], Scaling]] = {
+        Parameters
+        ----------
+        factor : ndarray of shape (rank, n_samples)
+            Factor of any rows.
+        diagonal : ndarray of shape (n_samples,)
+            Not needed here.
+        basis : ndarray of shape (rank, n_train)
+            Not needed here.
+
+        Returns
+        -------
+        ndarray of shape (rank, n_samples)
+            The factor of the scaled kernel.
+        """
+        return factor / np.sqrt(self.size) if self.size > 0.0 else factor
+
+
+SCALINGS: dict[str, Callable[[Summary], Scaling]] = {
     "spherical": Spherical.fit,
     "centred": Centred.fit,
     "trace": Divided.by_trace,
     "variance": Divided.by_variance,
 }
-"""Scalings by name; each takes the training kernel and its present samples, and returns the fitted scaling."""
+"""Scalings by name; each takes the summary of a training kernel, and returns the fitted scaling."""

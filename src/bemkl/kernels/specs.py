@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from bemkl.arrays import Array, standard_moments
 from bemkl.kernels.registry import NAMED, KernelFunction, Matrix, find_kernel
-from bemkl.kernels.scaling import SCALINGS, Scaling
+from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
 from bemkl.kernels.views import Groups, Samples, split_missing
 
 _SHORT = {"width": "w", "degree": "d", "length": "l", "period": "p"}
@@ -287,7 +287,7 @@ class FittedGroup:
             The group with scalings.
         """
         there = self.present > 0.0
-        return replace(self, scalings=[SCALINGS[name](kernel, there) for kernel in square])
+        return replace(self, scalings=[SCALINGS[name](Summary.of_matrix(kernel, there)) for kernel in square])
 
     def scale(self, out: Any, diagonals: Any, present: Array) -> None:
         """

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array, real_array, refuse_nonfinite
 
-_BLOCK_BYTES = 64 * 2**20
-
 
 class DenseStack:
     """
@@ -67,23 +65,16 @@ class DenseStack:
         for m in range(self.shape[0]):
             yield slice(m, m + 1), self._values[m : m + 1].astype(np.float64)
 
-    def asymmetry(self) -> float:
+    def asymmetries(self) -> Array:
         """
-        Largest difference between a kernel and its transpose, relative to that kernel's largest entry.
+        Largest difference between each kernel and its transpose, relative to that kernel's largest entry.
 
         Returns
         -------
-        float
-            Zero for symmetric kernels; infinity where the kernels are not square.
+        ndarray of shape (n_kernels,)
+            Zero for symmetric kernels; infinity where they are not square.
         """
-        if self.shape[1] != self.shape[2]:
-            return np.inf
-        worst = 0.0
-        for kernel in self._values:
-            difference = float(np.abs(kernel - kernel.T).max())
-            if difference > 0.0:
-                worst = max(worst, difference / float(np.abs(kernel).max()))
-        return worst
+        return np.array([asymmetry(kernel) for kernel in self._values])
 
     def project(self, coefficients: Array) -> Array:
         r"""
@@ -144,36 +135,38 @@ class DenseStack:
             self._gram = gram
         return self._gram
 
-    def quadratic(self, covariance: Array, weights: Array) -> tuple[Array, Array]:
-        r"""
-        Quadratic forms of the rows that a variance needs, in one pass and with bounded memory.
-
-        With :math:`\mathbf{K}^i` the n_kernels × n_basis matrix of sample i: the diagonal of
-        :math:`\mathbf{K}^i \mathbf{S} \mathbf{K}^{i\top}`, and
-        :math:`\operatorname{tr}(\mathbf{W} \mathbf{K}^i \mathbf{S} \mathbf{K}^{i\top})`.
+    def rows(self, chosen: slice) -> Array:
+        """
+        Return some rows of every kernel.
 
         Parameters
         ----------
-        covariance : ndarray of shape (n_basis, n_basis)
-            Symmetric matrix S.
-        weights : ndarray of shape (n_kernels, n_kernels)
-            Symmetric matrix W.
+        chosen : slice
+            Which samples.
 
         Returns
         -------
-        diagonal : ndarray of shape (n_kernels, n_samples)
-            The variance of each intermediate output under the covariance S.
-        trace : ndarray of shape (n_samples,)
-            The weighted sum over all pairs of kernels.
+        ndarray of shape (n_kernels, n_chosen, n_basis)
+            The rows.
         """
-        n_kernels, n_samples, n_basis = self.shape
-        diagonal, trace = np.empty((n_kernels, n_samples)), np.empty(n_samples)
-        step = max(1, _BLOCK_BYTES // (8 * n_kernels * n_basis))
-        for start in range(0, n_samples, step):
-            rows = slice(start, start + step)
-            block = np.ascontiguousarray(self._values[:, rows], dtype=np.float64)
-            spread = block @ covariance
-            diagonal[:, rows] = np.einsum("mid,mid->mi", block, spread)
-            weighted = (weights @ block.reshape(n_kernels, -1)).reshape(block.shape)
-            trace[rows] = np.einsum("mid,mid->i", weighted, spread)
-        return diagonal, trace
+        return np.ascontiguousarray(self._values[:, chosen], dtype=np.float64)
+
+
+def asymmetry(kernel: npt.NDArray[Any]) -> float:
+    """
+    Largest difference between a kernel and its transpose, relative to its largest entry.
+
+    Parameters
+    ----------
+    kernel : ndarray of shape (n_samples, n_basis)
+        The kernel.
+
+    Returns
+    -------
+    float
+        Zero for a symmetric kernel; infinity for one that is not square.
+    """
+    if kernel.shape[0] != kernel.shape[1]:
+        return np.inf
+    difference = float(np.abs(kernel - kernel.T).max())
+    return difference / float(np.abs(kernel).max()) if difference > 0.0 else 0.0

@@ -1,0 +1,259 @@
+"""Thin factors against the matrices they stand for: entries, verbs, fits and predictions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from golden_cases import NAMES, Case
+from numpy.testing import assert_allclose, assert_array_equal
+from problems import VARIANTS, twin
+from sklearn.datasets import load_breast_cancer
+
+from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, paper_bank, stack_kernels
+from bemkl.inference import NewtonMeans, NewtonWeights, run
+from bemkl.kernels import DenseStack, FactoredStack, gaussian
+from bemkl.kernels.cholesky import compressed, pivoted_cholesky
+from bemkl.kernels.factored import Full, LowRank
+from bemkl.kernels.scaling import SCALINGS
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(60, 3))
+SMOOTH = KernelBank(
+    [KernelSpec("gaussian", "each", {"width": [0.5, 2.0]}), KernelSpec("polynomial", "all", {"degree": [1, 2]})],
+    scaling="spherical",
+)
+
+
+def matrices(stack):
+    return stack.rows(slice(None))
+
+
+def as_factors(stack):
+    """Every kernel as a product of two factors of full rank, whether that is smaller or not."""
+    kernels = []
+    for kernel in stack.values:
+        left, size, right = np.linalg.svd(kernel.astype(np.float64), full_matrices=False)
+        kernels.append(LowRank(left.T * np.sqrt(size)[:, None], right * np.sqrt(size)[:, None]))
+    return FactoredStack(kernels)
+
+
+class TestPivotedCholesky:
+    @pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 1e-12])
+    def test_error_and_rank(self, tolerance):
+        """Every entry is within the tolerance, and the rank is not far from the best possible one."""
+        K = gaussian(X[:, :1], X[:, :1], 0.3)
+        factor = pivoted_cholesky(lambda i: K[:, i], K.diagonal(), tolerance, 60)
+        assert np.abs(factor.T @ factor - K).max() <= tolerance + 1e-15
+        eigenvalues = np.linalg.eigvalsh(K)
+        assert len(factor) <= 3 + np.sum(eigenvalues > 1e-2 * tolerance)
+
+    def test_error_is_relative_to_the_diagonal(self):
+        scale = np.exp(RNG.normal(scale=5.0, size=60))
+        K = gaussian(X[:, :1], X[:, :1], 0.3) * np.outer(scale, scale)
+        factor = pivoted_cholesky(lambda i: K[:, i], K.diagonal(), 1e-9, 60)
+        assert np.max(np.abs(factor.T @ factor - K) / np.outer(scale, scale)) <= 1.01e-9
+
+    def test_exact_rank(self):
+        assert len(pivoted_cholesky(lambda i: X @ X[i], np.sum(X**2, axis=1), 1e-12, 30)) == 3
+
+    def test_points_without_length_are_similar_to_nothing(self):
+        points = np.vstack([X, np.zeros((2, 3))])
+        factor = pivoted_cholesky(lambda i: points @ points[i], np.sum(points**2, axis=1), 1e-12, 30)
+        assert not factor[:, -2:].any()
+
+    @pytest.mark.parametrize("K", [np.eye(20), gaussian(X, X, 0.05)], ids=["identity", "narrow"])
+    def test_high_rank_does_not_pay(self, K):
+        asked = []
+        assert pivoted_cholesky(lambda i: asked.append(i) or K[i], K.diagonal(), 1e-12, len(K) // 2) is None
+        assert len(asked) <= len(K) // 4
+
+    def test_only_asks_for_as_many_columns_as_the_rank(self):
+        K, asked = gaussian(X[:, :1], X[:, :1], 1.0), []
+        factor = pivoted_cholesky(lambda i: asked.append(i) or K[i], K.diagonal(), 1e-12, 30)
+        assert len(asked) == len(factor) < 12
+
+    def test_matrices_that_are_no_kernels_stay(self):
+        K = gaussian(X[:, :1], X[:, :1], 1.0)
+        assert compressed(K, 1e-12) is not None
+        indefinite, asymmetric = K.copy(), K.copy()
+        indefinite[3, 7] = indefinite[7, 3] = -1.0
+        asymmetric[3, 7] += 1e-6
+        for kernel in (indefinite, asymmetric, -K, np.full((6, 6), np.inf)):
+            assert compressed(kernel, 1e-12) is None
+
+
+class TestFactoredStack:
+    @pytest.fixture
+    def pair(self):
+        """A stack with a factor of its own for each side, and the matrices."""
+        left, right, full = RNG.normal(size=(2, 9)), RNG.normal(size=(2, 5)), RNG.normal(size=(9, 5))
+        stack = FactoredStack([LowRank(left, right), Full(full), Full(full.astype(np.float32))])
+        return stack, DenseStack(np.stack([left.T @ right, full, full.astype(np.float32)]))
+
+    def test_verbs(self, pair):
+        stack, dense = pair
+        a, G = RNG.normal(size=(2, 5)), RNG.normal(size=(2, 3, 9))
+        assert stack.shape == dense.shape
+        assert_allclose(stack.project(a), dense.project(a), rtol=1e-12)
+        assert_allclose(stack.backproject(G), dense.backproject(G), rtol=1e-12)
+        assert_allclose(stack.gram(), dense.gram(), rtol=1e-12, atol=1e-12)
+        assert stack.gram() is stack.gram()
+        assert_allclose(stack.rows(slice(2, 5)), dense.rows(slice(2, 5)), rtol=1e-12)
+        assert_array_equal(stack.asymmetries(), np.inf)
+
+    def test_asymmetries(self):
+        K, ones = np.eye(3), np.ones((1, 3))
+        K[0, 1] = 0.5
+        stack = FactoredStack([Full(K), LowRank(ones, ones), LowRank(ones, 2.0 * ones)])
+        assert_array_equal(stack.asymmetries(), [0.5, 0.0, 0.0])
+
+    def test_long_runs_of_roots(self, monkeypatch, pair):
+        stack, dense = pair
+        monkeypatch.setattr("bemkl.kernels.factored._GRAM_ROWS", 1)
+        assert_allclose(stack.gram(), dense.gram(), rtol=1e-12, atol=1e-12)
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="at least one kernel"):
+            FactoredStack([])
+        with pytest.raises(ValueError, match="of the same samples, got shapes"):
+            FactoredStack([Full(np.eye(3)), Full(np.eye(4))])
+        with pytest.raises(ValueError, match=r"kernels: .*NaN"):
+            FactoredStack([Full(np.full((3, 3), np.nan))])
+        with pytest.raises(ValueError, match="tolerance: "):
+            SMOOTH.fit_factored(X, tolerance=-1.0)
+
+
+class TestBank:
+    @pytest.mark.parametrize("scaling", [None, *SCALINGS])
+    @pytest.mark.parametrize("basis", [None, [3, 1, 40, 22, 8, 9, 50, 33, 30, 4, 17, 59]])
+    @pytest.mark.parametrize("missing", [False, True])
+    def test_same_kernels(self, scaling, basis, missing):
+        """Any scaling, landmarks or none, missing views or none; predictions have the same scalings too."""
+        views = {"first": X[:, :2].copy(), "second": X[:, 2:] + 0.1}
+        if missing:
+            views["first"][[4, 5, 40]] = np.nan
+        specs = [
+            KernelSpec("gaussian", ["first"], {"width": [0.3, 1.0]}),
+            KernelSpec("linear", ["second"]),
+            KernelSpec(lambda A, B: np.minimum(A, B.T), ["second"]),
+            KernelSpec("laplacian", ["second"], {"width": 1.0}),
+        ]
+        bank, other = (KernelBank(specs, scaling=scaling) for _ in range(2))
+        expected = other.fit_transform(views, basis=basis).dense().values
+        stack = bank.fit_factored(views, basis=basis)
+        # Centring and variances are differences of entries of size 1 and smaller ones.
+        assert_allclose(matrices(stack), expected, rtol=1e-10, atol=1e-10)
+        assert bank.kernel_names_ == other.kernel_names_
+        new = {"first": X[:5, :2] + 0.05, "second": X[:5, 2:]}
+        assert_allclose(bank.transform(new).dense().values, other.transform(new).dense().values, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            KernelSpec("gaussian", "each", {"width": 0.7}),
+            KernelSpec("laplacian", "all", {"width": 9.0}),
+            KernelSpec("laplacian", "each", {"width": 9.0}),
+            KernelSpec("matern", "each", {"length": 4.0}),
+            KernelSpec("periodic", "each", {"period": 2.0}),
+            KernelSpec("cosine"),
+            KernelSpec("polynomial", "all", {"degree": 3, "offset": 0.5}),
+            KernelSpec("chi2"),
+            KernelSpec("additive_chi2", "each"),
+            KernelSpec("intersection", "each"),
+            KernelSpec("tanimoto"),
+            KernelSpec("hamming"),
+            KernelSpec("rbf", "each", {"gamma": 0.5}),
+        ],
+        ids=lambda spec: str(spec.kernel),
+    )
+    def test_every_kernel(self, spec):
+        whole = np.round(X) if spec.kernel in ("tanimoto", "hamming") else np.round(4.0 * X)
+        found = KernelBank([spec]).fit_factored(whole)
+        assert_allclose(matrices(found), KernelBank([spec]).fit_transform(whole).dense().values, rtol=1e-10, atol=1e-10)
+
+    def test_sequences(self):
+        words = {"text": ["GATTACA", "TACA", "CAT", "GAGA", "TACT", "CATA", "GATA", "ACT"]}
+        bank = KernelBank([KernelSpec("spectrum", ["text"], {"length": [1, 2]})])
+        assert_allclose(matrices(bank.fit_factored(words)), bank.fit_transform(words).dense().values, atol=1e-10)
+
+    def test_the_papers_bank_is_many_times_smaller(self):
+        features = load_breast_cancer().data[:300]
+        stack = paper_bank().fit_factored(features)
+        expected = paper_bank().fit_transform(features).dense()
+        assert np.prod(stack.shape) > 10 * stack.n_values
+        assert np.abs(matrices(stack) - expected.values).max() < 1.1e-12
+        assert_allclose(stack.gram(), expected.gram(), rtol=1e-10)
+
+    def test_overflow_is_reported_as_ever(self):
+        bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 3})])
+        with pytest.raises(ValueError, match="expected finite values"), np.errstate(over="ignore"):
+            bank.fit_factored(np.array([[1e200], [1.0], [2.0]]))
+
+    def test_single_precision_stays_where_matrices_do(self):
+        stack = KernelBank([KernelSpec("gaussian", "all", {"width": 0.01})]).fit_factored(X.astype(np.float32))
+        assert stack._kernels[0].matrix.dtype == np.float32
+
+
+def same_answers(found, expected, rtol=1e-8):
+    """Bounds, weights and means of two runs."""
+    assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=rtol)
+    for block in range(len(expected.state.blocks)):
+        ours, theirs = (result.state.weights.moments(block).mean for result in (found, expected))
+        assert_allclose(ours, theirs, rtol=rtol, atol=rtol * np.abs(theirs).max())
+        ours, theirs = (result.state.blocks[block].pair.sample_mean for result in (found, expected))
+        assert_allclose(ours, theirs, rtol=rtol, atol=rtol * np.abs(theirs).max())
+
+
+def factored(problem):
+    return replace(problem, blocks=[replace(block, stack=as_factors(block.stack)) for block in problem.blocks])
+
+
+class TestFits:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_golden(self, name):
+        """The author's problems and starts, plain updates: factors give what matrices give."""
+        case = Case(name)
+        problem = case.problem()
+        expected = run(problem, case.start(problem), max_iter=20, tol=None)
+        same_answers(run(factored(problem), case.start(problem), max_iter=20, tol=None), expected)
+
+    @pytest.mark.parametrize("name", VARIANTS)
+    def test_random_problems(self, name):
+        problem = replace(twin(VARIANTS[name]).problem, pair=NewtonMeans(), weights=NewtonWeights())
+        same_answers(run(factored(problem), max_iter=15, tol=None), run(problem, max_iter=15, tol=None))
+
+    @pytest.mark.parametrize("prior", ["dense", "sparse"])
+    @pytest.mark.parametrize("deviation", [0.1, 1.0])
+    def test_the_papers_bank(self, prior, deviation):
+        features, y = load_breast_cancer(return_X_y=True)
+        features, y, new = features[:120, :6], y[:120], features[120:150, :6]
+        settings = {"kernel_prior": prior, "intermediate_std": deviation, "tol": None, "max_iter": 12}
+        ours, theirs = (
+            BEMKLClassifier(paper_bank(), factor_tol=tolerance, **settings).fit(features, y)
+            for tolerance in (1e-12, None)
+        )
+        assert_allclose(ours.lower_bounds_, theirs.lower_bounds_, rtol=1e-8)
+        scale = np.abs(theirs.kernel_weights_).max()
+        assert_allclose(ours.kernel_weights_, theirs.kernel_weights_, rtol=1e-8, atol=1e-8 * scale)
+        assert_allclose(ours.predict_proba(new), theirs.predict_proba(new), rtol=1e-8)
+
+    def test_precomputed(self):
+        """Matrices of the user are compressed too, also slices of them, and the answer stays."""
+        stack = stack_kernels({f"width {w}": gaussian(X[:, :1], X[:, :1], w) for w in (0.005, 1.0, 3.0)})
+        rows = np.arange(0, 60, 2)
+        y = np.sin(4.0 * X[:, 0]) + 0.1 * X[:, 1]
+        ours, theirs = (
+            BEMKLRegressor("precomputed", factor_tol=tolerance, tol=None, max_iter=10).fit(
+                stack[np.ix_(rows, rows)], y[rows]
+            )
+            for tolerance in (1e-12, None)
+        )
+        assert_allclose(ours.lower_bounds_, theirs.lower_bounds_, rtol=1e-8)
+        new = stack[np.ix_(rows + 1, rows)]
+        assert_allclose(ours.predict(new), theirs.predict(new), rtol=1e-8)
+        compressed_stack = stack.factored(1e-12)
+        assert [type(kernel) for kernel in compressed_stack._kernels] == [Full, LowRank, LowRank]
+
+    def test_bad_tolerance(self):
+        with pytest.raises(ValueError, match="factor_tol: "):
+            BEMKLClassifier(factor_tol=-1.0).fit(X, X[:, 0] > 0.5)
