@@ -32,13 +32,15 @@ INFERENCE_ORDER = [
     "protocols",
     "mean_field",
     "pair_factors",
+    "coupling",
+    "joint_means",
     "pair",
-    "newton_pair",
     "weights",
     "newton_weights",
     "likelihoods",
     "problem",
     "state",
+    "scale",
     "updates",
     "bound",
     "engine",
@@ -47,7 +49,7 @@ INFERENCE_ORDER = [
 PLUG_INS = {"pair", "weights", "likelihoods"}
 # Where each outside library may be imported; the standard library and NumPy are free.
 OUTSIDE = {
-    "scipy": {"special", "distributions", "kernels", "inference", "estimators", "plots"},
+    "scipy": {"linalg", "special", "distributions", "kernels", "inference", "estimators", "plots"},
     "sklearn": {"exceptions", "kernels", "estimators", "persistence"},
     "IPython": {"estimators"},
     "joblib": {"estimators"},

@@ -26,6 +26,7 @@ class TestDenseStack:
         assert_array_equal(stack.gram(), np.einsum("mid,mie->de", K, K))
         assert stack.gram() is stack.gram()
         assert_array_equal(stack.rows(slice(1, 4)), K[:, 1:4])
+        assert_array_equal(stack.combine(np.array([1.0, -2.0, 3.0])), K[0] - 2.0 * K[1] + 3.0 * K[2])
 
     def test_adjoint(self):
         rng = np.random.default_rng(3)

@@ -157,6 +157,8 @@ def finite_number(name: str, value: Any, *, least: float, allow_least: bool = Fa
     ValueError
         If it is no finite number of that range.
     """
+    if type(value) is float and least < value < np.inf:
+        return value
     try:
         number = float("nan") if isinstance(value, str | bool) or np.ndim(value) else float(value)
     except (TypeError, ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from bemkl.arrays import Array
 
@@ -20,9 +21,6 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     The matrix is first scaled to a unit diagonal, so that precisions that differ by many orders of magnitude all keep
     their digits. Rounding alone can make such a matrix indefinite (duplicated kernels, a prior far weaker than the
     data); then 1e-14, 1e-12, 1e-10 or 1e-8 is added to the unit diagonal, the first that suffices.
-
-    All of it is NumPy's: SciPy's LAPACK would be leaner, but it brings a second pool of BLAS threads, and the two
-    pools together are slower than one thread.
 
     Parameters
     ----------
@@ -60,18 +58,53 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
         )
     scale = 1.0 / np.sqrt(diagonal)
     factor = _cholesky(matrix * scale[:, None] * scale, name)
-    root = np.linalg.inv(factor) * scale
     logdet = 2.0 * float(np.sum(np.log(scale) - np.log(factor.diagonal())))
-    return root.T @ root, logdet
+    half, _ = dpotri(factor, lower=1, overwrite_c=1)
+    half *= scale
+    half *= scale[:, None]
+    half[np.diag_indices_from(half)] *= 0.5
+    return np.ascontiguousarray(half + half.T), logdet
+
+
+def positive_solver(matrix: Array, name: str) -> Callable[[Array], Array]:
+    """
+    Factor a symmetric positive definite matrix, and return what solves systems with it.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Symmetric positive definite.
+    name : str
+        What the matrix is the precision of, for the error.
+
+    Returns
+    -------
+    callable
+        Maps a right-hand side of shape (n,) to the solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> positive_solver(np.array([[2.0, 0.0], [0.0, 1e20]]), "weights")(np.array([1.0, 1e20]))
+    array([0.5, 1. ])
+    """
+    scale = 1.0 / np.sqrt(matrix.diagonal())
+    factor = _cholesky(matrix * scale[:, None] * scale, name)
+
+    def solve(right: Array) -> Array:
+        solution, _ = dpotrs(factor, scale * right, lower=1)
+        scaled: Array = scale * solution
+        return scaled
+
+    return solve
 
 
 def _cholesky(matrix: Array, name: str) -> Array:
     """Factor a matrix of unit diagonal, with the smallest jitter that makes it possible."""
     for jitter in _JITTERS:
-        try:
-            return np.asarray(np.linalg.cholesky(matrix + jitter * np.eye(len(matrix))), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            continue
+        factor, failed = dpotrf(matrix + jitter * np.eye(len(matrix)) if jitter else matrix, lower=1, clean=1)
+        if not failed:
+            return np.asarray(factor, dtype=np.float64)
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     raise np.linalg.LinAlgError(
         f"the precision of the {name} is not positive definite: scaled to unit diagonal, its smallest eigenvalue is "
@@ -103,31 +136,4 @@ def refined_solve(inverse: Array, residual_of: Callable[[Array], Array], right: 
     solution = inverse @ right
     for _ in range(_REFINEMENTS):
         solution = solution + inverse @ residual_of(solution)
-    return solution
-
-
-def scaled_solve(matrix: Array, right: Array) -> Array:
-    """
-    Solve a symmetric positive definite system after scaling it to unit diagonal.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        The matrix; its diagonal may span many orders of magnitude.
-    right : ndarray of shape (n,)
-        Right-hand side.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The solution.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scaled_solve(np.array([[2.0, 0.0], [0.0, 1e20]]), np.array([1.0, 1e20]))
-    array([0.5, 1. ])
-    """
-    scale = 1.0 / np.sqrt(matrix.diagonal())
-    solution: Array = scale * np.linalg.solve(matrix * scale[:, None] * scale, scale * right)
     return solution

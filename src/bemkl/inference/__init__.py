@@ -8,9 +8,8 @@ applies it, `lower_bound_terms` takes the bound apart.
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
 from bemkl.inference.likelihoods import Gaussian, Probit
-from bemkl.inference.newton_pair import NewtonMeans
 from bemkl.inference.newton_weights import NewtonWeights
-from bemkl.inference.pair import JointMeans, Plain
+from bemkl.inference.pair import JointMeans, NewtonMeans, Plain
 from bemkl.inference.predict import FittedBlock, Prediction, fitted_block, predict
 from bemkl.inference.priors import DENSE, SPARSE, Priors
 from bemkl.inference.problem import Block, Problem

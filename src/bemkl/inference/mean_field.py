@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class SampleWeights:
         return cls(mean, ones, zeros, np.full(n_outputs, gram.trace()), ones, zeros)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Intermediate:
     """
     Gaussian factor of the intermediate outputs G; all samples of an output have one covariance.
@@ -83,6 +84,11 @@ class Intermediate:
     mean: Array
     covariance: Array
     logdet: Array
+
+    @cached_property
+    def scatter(self) -> Array:
+        """Sums of the outer products of the means over the samples, shape (n_outputs, n_kernels, n_kernels)."""
+        return np.stack([mean @ mean.T for mean in self.mean])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,11 +130,16 @@ class MeanFieldPair:
         return int(self.projection.shape[2])
 
     @property
+    def mean_residual(self) -> Array:
+        """Squared distance of the mean of G from its projections, an output."""
+        distance: Array = np.square(self.intermediate.mean - self.projection).sum(axis=(1, 2))
+        return distance
+
+    @property
     def residual(self) -> Array:
         """Expected squared distance of G from its projections, an output."""
-        distance = np.square(self.intermediate.mean - self.projection).sum(axis=(1, 2))
         spread = np.trace(self.intermediate.covariance, axis1=1, axis2=2)
-        residual: Array = distance + self._n_samples * spread + self.sample.trace
+        residual: Array = self.mean_residual + self._n_samples * spread + self.sample.trace
         return residual
 
     @property
@@ -152,10 +163,25 @@ class MeanFieldPair:
         ndarray of shape (n_kernels, n_kernels)
             The sum.
         """
-        spread = np.tensordot(self._n_samples * weights, self.intermediate.covariance, axes=1)
-        for weight, mean in zip(weights, self.intermediate.mean, strict=True):
-            spread += weight * (mean @ mean.T)
-        return spread
+        spread: Array = np.tensordot(self._n_samples * weights, self.intermediate.covariance, axes=1)
+        return spread + self.scatter(weights)
+
+    def scatter(self, weights: Array) -> Array:
+        """
+        Sum the outer products of the means of the intermediate outputs over samples and outputs.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_outputs,)
+            Weight of each output in the sum.
+
+        Returns
+        -------
+        ndarray of shape (n_kernels, n_kernels)
+            The sum.
+        """
+        scatter: Array = np.tensordot(weights, self.intermediate.scatter, axes=1)
+        return scatter
 
     def quadratic(self, matrix: Array) -> Array:
         """
@@ -171,10 +197,61 @@ class MeanFieldPair:
         ndarray of shape (n_outputs,)
             The sums.
         """
-        mean = self.intermediate.mean
-        location = np.einsum("lmi,lmi->l", matrix @ mean, mean)
-        form: Array = location + self._n_samples * np.einsum("mn,lmn->l", matrix, self.intermediate.covariance)
+        spread = np.einsum("mn,lmn->l", matrix, self.intermediate.covariance)
+        form: Array = self.quadratic_mean(matrix) + self._n_samples * spread
         return form
+
+    def quadratic_mean(self, matrix: Array) -> Array:
+        """
+        Sum the quadratic form of the means of the intermediate outputs over the samples.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (n_kernels, n_kernels)
+            Symmetric matrix of the form.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs,)
+            The sums.
+        """
+        return np.array([np.vdot(matrix, scatter) for scatter in self.intermediate.scatter])
+
+    def scaled(self, factor: float, *, spread: bool) -> MeanFieldPair:
+        """
+        Multiply sample weights and intermediate outputs by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            The factor, positive.
+        spread : bool
+            Whether deviations are multiplied too, or means alone.
+
+        Returns
+        -------
+        MeanFieldPair
+            The pair at another scale.
+        """
+        sample, intermediate, square = self.sample, self.intermediate, factor**2
+        sample = replace(sample, mean=factor * sample.mean)
+        intermediate = replace(intermediate, mean=factor * intermediate.mean)
+        if spread:
+            sample = replace(
+                sample,
+                variance=square * sample.variance,
+                logdet=sample.logdet + sample.mean.shape[1] * np.log(square),
+                trace=square * sample.trace,
+                diagonal=sample.diagonal / square,
+                scale=sample.scale / square,
+            )
+            intermediate = replace(
+                intermediate,
+                covariance=square * intermediate.covariance,
+                logdet=intermediate.logdet + intermediate.mean.shape[1] * np.log(square),
+            )
+        vars(intermediate)["scatter"] = square * self.intermediate.scatter
+        return MeanFieldPair(sample, intermediate, factor * self.projection)
 
     def spread_along(self, direction: Array) -> Array:
         """

@@ -13,7 +13,7 @@ from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.summaries import Evidence
 from bemkl.inference.weights import Free, FreeWeights, precision_of, update_bias_precision
-from bemkl.linalg import inverse_and_logdet, scaled_solve
+from bemkl.linalg import inverse_and_logdet, positive_solver
 
 _BOLDEST = 10.0
 _MEEKEST = 0.01
@@ -37,6 +37,11 @@ class NewtonWeights(Free):
     def cautious(self) -> Free:
         """The steps of coordinate ascent."""
         return Free()
+
+    @property
+    def balanced(self) -> bool:
+        """Sweeps look for the best scale of kernel weights against the rest."""
+        return True
 
     @property
     def steps(self) -> Mapping[str, WeightStep[FreeWeights]]:
@@ -104,7 +109,8 @@ def update_kernel_weights_by_newton(weights: FreeWeights, evidence: Sequence[Evi
     gradient, hessian = -precision @ weights.mean, precision.copy()
     for block, biases in zip(evidence, weights.bias_slices, strict=True):
         _add_block(gradient, hessian, block, biases, weights)
-    return replace(weights, mean=weights.mean + scaled_solve(hessian, gradient), covariance=covariance, logdet=logdet)
+    step = positive_solver(hessian, "biases and kernel weights")(gradient)
+    return replace(weights, mean=weights.mean + step, covariance=covariance, logdet=logdet)
 
 
 def _add_block(gradient: Array, hessian: Array, block: Evidence, biases: slice, weights: FreeWeights) -> None:
@@ -118,10 +124,10 @@ def _add_block(gradient: Array, hessian: Array, block: Evidence, biases: slice, 
     gradient[kernels] += np.einsum("lmi,li->m", G, pull)
     if not excess.any():
         return
-    weighted = G * excess[:, None, :]
-    link = weighted.sum(axis=2)
+    link = (G @ excess[:, :, None])[:, :, 0]
     hessian[biases, biases] += np.diag(excess.sum(axis=1))
     hessian[biases, kernels] += link
     hessian[kernels, biases] += link.T
-    for left, right in zip(weighted, G, strict=True):
-        hessian[kernels, kernels] += left @ right.T
+    hessian[kernels, kernels] -= block.scatter
+    for root in G * np.sqrt(profile.curvature)[:, None, :]:
+        hessian[kernels, kernels] += root @ root.T

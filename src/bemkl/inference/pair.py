@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bemkl.arrays import Array, whole_number
+from bemkl.inference.joint_means import fixed_targets, update_means
 from bemkl.inference.mean_field import MeanFieldPair, unit_pair
 from bemkl.inference.moments import PairContext
-from bemkl.inference.pair_factors import (
-    intermediate_covariance,
-    intermediate_factor,
-    mean_coupling,
-    sample_factor,
-    target_pull,
-)
+from bemkl.inference.pair_factors import intermediate_covariance, intermediate_factor, sample_factor
 from bemkl.inference.protocols import PairStep, Stack
 from bemkl.linalg import refined_solve
 
-_STARTING_STEPS = 3
-_RESIDUAL_FLOOR = 1e-28
+_TO_THE_END = 50
 
 
-class MeanFieldStrategy:
-    """What the strategies for q(a) q(G) share: where they start."""
+def fitted_pair(stack: Stack, context: PairContext, n_steps: int) -> MeanFieldPair:
+    """
+    Return the pair that joint means makes of zero means, to start with.
 
-    __slots__ = ()
+    From zero means themselves, the paper's updates can take dozens of sweeps to leave, or stay there for good.
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    context : PairContext
+        First expectations of the neighbours.
+    n_steps : int
+        Conjugate gradient steps.
+
+    Returns
+    -------
+    MeanFieldPair
+        The pair.
+    """
+    n_kernels, n_samples, n_basis = stack.shape
+    n_outputs = len(context.target)
+    zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
+    return update_means(stack, zero, context, fixed_targets(context), n_steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The paper's updates: q(a) with q(G) fixed, then q(G) with q(a) fixed."""
+
+    @property
+    def cautious(self) -> Plain:
+        """Itself: no step lowers the bound."""
+        return self
+
+    @property
+    def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
+        """The two updates, in order."""
+        return {"sample_weights": update_sample_weights, "intermediate": update_intermediate}
 
     def start(self, stack: Stack, context: PairContext) -> MeanFieldPair:
         """
-        Return the pair that joint means makes of zero means.
-
-        From zero means themselves, the paper's updates can take dozens of sweeps to leave, or stay there for good.
+        Return a pair to begin with, the same for every form of the same kernels.
 
         Parameters
         ----------
@@ -47,25 +74,7 @@ class MeanFieldStrategy:
         MeanFieldPair
             The pair.
         """
-        n_kernels, n_samples, n_basis = stack.shape
-        n_outputs = len(context.target)
-        zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
-        return update_jointly(stack, zero, context, _STARTING_STEPS)
-
-
-@dataclass(frozen=True, slots=True)
-class Plain(MeanFieldStrategy):
-    """The paper's updates: q(a) with q(G) fixed, then q(G) with q(a) fixed."""
-
-    @property
-    def cautious(self) -> Plain:
-        """Itself: no step lowers the bound."""
-        return self
-
-    @property
-    def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
-        """The two updates, in order."""
-        return {"sample_weights": update_sample_weights, "intermediate": update_intermediate}
+        return fitted_pair(stack, context, _TO_THE_END)
 
 
 def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -92,9 +101,8 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
     gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
     pull = upsilon[:, None] * stack.backproject(pair.intermediate.mean)
 
-    def mean_of(outputs: slice, covariances: Array) -> Array:
-        systems = zip(covariances, lam[outputs], upsilon[outputs], pull[outputs], strict=True)
-        return np.stack([_solve(gram, *system) for system in systems])
+    def mean_of(o: int, covariance: Array) -> Array:
+        return _solve(gram, covariance, lam[o], upsilon[o], pull[o])
 
     sample = sample_factor(stack, context, mean_of)
     return replace(pair, sample=sample, projection=stack.project(sample.mean))
@@ -127,27 +135,21 @@ def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext)
 
 
 @dataclass(frozen=True, slots=True)
-class JointMeans(MeanFieldStrategy):
+class JointMeans:
     r"""
     Same factors as `Plain`, both means solved together (derivation, section 5).
 
-    With the covariances at their optimum, which does not depend on the means, eliminating G from the bound leaves
-
-    .. math:: \left(\tilde\Lambda + \sum_i \mathbf{K}^{i\top} \mathbf{M} \mathbf{K}^i\right) \mu(\boldsymbol a)
-              = \tilde\upsilon\tilde\tau \sum_i \mathbf{K}^{i\top} \Sigma(\boldsymbol g)\,
-                (\tilde{\boldsymbol e} \tilde f_i - \widetilde{\boldsymbol e b}), \qquad
-              \mathbf{M} = \tilde\upsilon\tilde\tau\,\Sigma(\boldsymbol g)\,\widetilde{\boldsymbol e\boldsymbol e^\top}
-
-    and a few conjugate gradient steps from the current mean, with :math:`\Sigma(\boldsymbol a)` as preconditioner,
-    raise the bound by more than many plain iterations. Each step raises it, so any number of them is safe.
+    With the covariances at their optimum, which does not depend on the means, eliminating G from the bound leaves a
+    quadratic in the means of a. One preconditioned conjugate gradient step from the current means raises it by more
+    than many plain iterations; no step lowers it.
 
     Parameters
     ----------
     n_steps : int
-        Conjugate gradient steps an update.
+        Conjugate gradient steps an update. More than one hardly pays.
     """
 
-    n_steps: int = 3
+    n_steps: int = 1
 
     def __post_init__(self) -> None:
         """Refuse an update that does nothing."""
@@ -161,103 +163,50 @@ class JointMeans(MeanFieldStrategy):
     @property
     def steps(self) -> Mapping[str, PairStep[MeanFieldPair]]:
         """The one update."""
-        return {
-            "sample_weights_and_intermediate": lambda stack, pair, context: update_jointly(
-                stack, pair, context, self.n_steps
-            )
-        }
+        return {"sample_weights_and_intermediate": self._update}
+
+    def start(self, stack: Stack, context: PairContext) -> MeanFieldPair:
+        """
+        Return a pair to begin with.
+
+        Parameters
+        ----------
+        stack : Stack
+            Training kernels.
+        context : PairContext
+            First expectations of the neighbours.
+
+        Returns
+        -------
+        MeanFieldPair
+            The pair.
+        """
+        return fitted_pair(stack, context, self.n_steps)
+
+    def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
+        return update_means(stack, pair, context, fixed_targets(context), self.n_steps)
 
 
-def update_jointly(stack: Stack, pair: MeanFieldPair, context: PairContext, n_steps: int) -> MeanFieldPair:
-    """
-    Update q(a) and q(G) together (derivation, section 5).
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    pair : MeanFieldPair
-        Current pair.
-    context : PairContext
-        Expectations of the neighbours.
-    n_steps : int
-        Conjugate gradient steps.
-
-    Returns
-    -------
-    MeanFieldPair
-        The new pair.
-    """
-    lam, upsilon = context.sample_precision, context.intermediate_precision[:, None, None]
-    covariance, logdet = intermediate_covariance(context)
-    M = mean_coupling(covariance, context)
-    pull = upsilon * target_pull(covariance, context)
-    residual = stack.backproject(pull - M @ pair.projection) - lam * pair.sample.mean
-
-    def mean_of(outputs: slice, covariances: Array) -> Array:
-        return pair.sample.mean[outputs] + conjugate_gradients(
-            stack, lam[outputs], lambda x: M[outputs] @ x, residual[outputs], covariances, n_steps
-        )
-
-    sample = sample_factor(stack, context, mean_of)
-    projection = stack.project(sample.mean)
-    return MeanFieldPair(sample, intermediate_factor(projection, covariance, logdet, context), projection)
-
-
-def conjugate_gradients(
-    stack: Stack, lam: Array, couple: Callable[[Array], Array], residual: Array, covariances: Array, n_steps: int
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class NewtonMeans(JointMeans):
     r"""
-    Take steps from zero towards the solution of a system for each output.
+    Same factors as `JointMeans`, with means that do not wait for the targets (derivation, section 5).
 
-    .. math:: \Big(\Lambda + \sum_i \mathbf{K}^{i\top} \mathbf{M}_i \mathbf{K}^i\Big)\,\boldsymbol x = \boldsymbol r
+    With q(f) fixed, the bound has the curvature :math:`\tilde\tau` in each mean of the predictor. With q(f) at its
+    optimum, it has the curvature :math:`w_i \le \tilde\tau` of the likelihood's profile: much less for samples far on
+    their side of the margin. One Newton step uses it. A Newton step can overshoot; the engine then falls back on
+    `JointMeans`.
 
     Parameters
     ----------
-    stack : Stack
-        Training kernels.
-    lam : ndarray of shape (n_outputs, n_basis)
-        Diagonals of the matrices :math:`\Lambda`.
-    couple : callable
-        Multiplies (n_outputs, n_kernels, n_samples) arrays with the matrices :math:`\mathbf{M}_i`.
-    residual : ndarray of shape (n_outputs, n_basis)
-        Right-hand sides r.
-    covariances : ndarray of shape (n_outputs, n_basis, n_basis)
-        Preconditioners: the covariances of a.
     n_steps : int
-        Steps to take.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_basis)
-        The approximate solutions x; each step raises the quadratic they maximise.
+        Conjugate gradient steps an update. More than one hardly pays.
     """
-    x, r = np.zeros_like(residual), residual
-    z = _apply(covariances, r)
-    p, rho = z, _dot(r, z)
-    floor = _RESIDUAL_FLOOR * rho
-    for step in range(n_steps):
-        Kp = stack.project(p)
-        MKp = couple(Kp)
-        curvature = _dot(lam * p, p) + _dot(Kp, MKp)
-        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=(rho > floor) & (curvature > 0.0))
-        x = x + length[:, None] * p
-        if step == n_steps - 1 or not length.any():
-            break
-        r = r - length[:, None] * (lam * p + stack.backproject(MKp))
-        z = _apply(covariances, r)
-        rho, before = _dot(r, z), rho
-        p = z + np.divide(rho, before, out=np.zeros_like(rho), where=before > 0.0)[:, None] * p
-    return x
 
+    @property
+    def cautious(self) -> JointMeans:
+        """Joint means with the targets fixed."""
+        return JointMeans(self.n_steps)
 
-def _apply(matrices: Array, vectors: Array) -> Array:
-    """Multiply each output's matrix with its vector."""
-    product: Array = (matrices @ vectors[:, :, None])[:, :, 0]
-    return product
-
-
-def _dot(left: Array, right: Array) -> Array:
-    """Sum the products of two arrays over all axes but the first."""
-    product: Array = np.einsum("ld,ld->l", left.reshape(len(left), -1), right.reshape(len(right), -1))
-    return product
+    def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
+        return update_means(stack, pair, context, context.profile, self.n_steps)

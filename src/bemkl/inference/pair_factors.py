@@ -14,11 +14,9 @@ from bemkl.inference.protocols import Stack
 from bemkl.linalg import inverse_and_logdet
 
 
-def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[slice, Array], Array]) -> SampleWeights:
+def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Array], Array]) -> SampleWeights:
     """
-    Build q(a) with optimal covariances, Eq. (3), and means that the caller computes while the covariances are there.
-
-    Outputs are treated in groups whose covariances together are no larger than the stack.
+    Build q(a) with optimal covariances, Eq. (3), one output at a time, and means that the caller computes.
 
     Parameters
     ----------
@@ -27,28 +25,21 @@ def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[slice, 
     context : PairContext
         Expectations of the neighbours.
     mean_of : callable
-        Takes a slice of outputs and their covariances, shape (n_group, n_basis, n_basis); returns their means.
+        Maps an output and its (n_basis, n_basis) covariance to its (n_basis,) means.
 
     Returns
     -------
     SampleWeights
         The factor.
     """
-    n_kernels, n_samples, n_basis = stack.shape
-    gram, group = stack.gram(), max(1, n_kernels * n_samples // n_basis)
-    lam, upsilon = context.sample_precision, context.intermediate_precision
-    n_outputs = len(lam)
+    gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
     mean, variance = np.empty(lam.shape), np.empty(lam.shape)
-    logdet, trace = np.empty(n_outputs), np.empty(n_outputs)
-    for first in range(0, n_outputs, group):
-        outputs = range(first, min(first + group, n_outputs))
-        covariances = np.empty((len(outputs), n_basis, n_basis))
-        for covariance, o in zip(covariances, outputs, strict=True):
-            covariance[:], logdet[o] = sample_covariance(gram, lam[o], upsilon[o])
-            variance[o] = covariance.diagonal()
-            trace[o] = np.vdot(gram, covariance)
-        chosen = slice(outputs.start, outputs.stop)
-        mean[chosen] = mean_of(chosen, covariances)
+    logdet, trace = np.empty(len(lam)), np.empty(len(lam))
+    for o in range(len(lam)):
+        covariance, logdet[o] = sample_covariance(gram, lam[o], upsilon[o])
+        variance[o] = covariance.diagonal()
+        trace[o] = np.vdot(gram, covariance)
+        mean[o] = mean_of(o, covariance)
     return SampleWeights(mean, variance, logdet, trace, diagonal=lam, scale=upsilon)
 
 
@@ -120,34 +111,11 @@ def intermediate_factor(projection: Array, covariance: Array, logdet: Array, con
     Intermediate
         The factor.
     """
-    upsilon = context.intermediate_precision[:, None, None]
-    mean = covariance @ (upsilon * projection) + target_pull(covariance, context)
-    return Intermediate(mean, covariance, logdet)
-
-
-def target_pull(covariance: Array, context: PairContext) -> Array:
-    r"""
-    Part of the mean of G that comes from the targets.
-
-    .. math:: \tilde\tau\,\Sigma(\boldsymbol g)\,(\tilde{\boldsymbol e} \tilde f_i - \widetilde{\boldsymbol e b})
-
-    Parameters
-    ----------
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
-        Covariances of the intermediate outputs.
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_kernels, n_samples)
-        The pull; of rank two an output, so it costs no product with a full matrix.
-    """
-    tau = context.output_precision[:, None]
+    tau, upsilon = context.output_precision[:, None], context.intermediate_precision[:, None, None]
     slope = tau * (covariance @ context.weights.mean)
     offset = tau * np.einsum("lmn,nl->lm", covariance, context.weights.bias_product)
-    pull: Array = slope[:, :, None] * context.target[:, None, :] - offset[:, :, None]
-    return pull
+    pull = slope[:, :, None] * context.target[:, None, :] - offset[:, :, None]
+    return Intermediate(covariance @ (upsilon * projection) + pull, covariance, logdet)
 
 
 def mean_coupling(covariance: Array, context: PairContext) -> Array:

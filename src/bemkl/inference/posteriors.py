@@ -32,6 +32,9 @@ class PairPosterior(Protocol):
     def entropy(self) -> float:
         """Entropy of the pair in nats."""
 
+    def scatter(self, weights: Array) -> Array:
+        """Sum G Gᵀ of the means over outputs with the given (n_outputs,) weights, shape (n_kernels, n_kernels)."""
+
     def second_moment(self, weights: Array) -> Array:
         """Sum E[G Gᵀ] over outputs with the given (n_outputs,) weights, shape (n_kernels, n_kernels)."""
 
@@ -40,6 +43,16 @@ class PairPosterior(Protocol):
 
     def spread_along(self, direction: Array) -> Array:
         """Sum the variances of dᵀg over samples for a (n_kernels,) direction d, shape (n_outputs,)."""
+
+    @property
+    def mean_residual(self) -> Array:
+        """Squared distance of the mean of G from its projections, shape (n_outputs,)."""
+
+    def quadratic_mean(self, matrix: Array) -> Array:
+        """Sum gᵀ M g of the means over samples for a (n_kernels, n_kernels) matrix M, shape (n_outputs,)."""
+
+    def scaled(self, factor: float, *, spread: bool) -> PairPosterior:
+        """Multiply the means by a factor, and with the spread also the deviations."""
 
     def sample_covariance(self, gram: Array, output: int) -> Array:
         """Covariance of a for one output, shape (n_basis, n_basis)."""
@@ -71,6 +84,17 @@ class WeightPosterior(Protocol):
 
     def moments(self, block: int) -> WeightMoments:
         """Moments as one block sees them."""
+
+    @property
+    def precision_mean(self) -> Array:
+        """Expected precisions of the kernel weights, shape (n_kernels,)."""
+
+    @property
+    def mean_cost(self) -> float:
+        """Squared means of the kernel weights, summed with their expected precisions."""
+
+    def scaled(self, factor: float, *, spread: bool) -> WeightPosterior:
+        """Multiply the means of the kernel weights by a factor, and with the spread also deviations and precisions."""
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return this factor's named terms of the lower bound."""

@@ -35,6 +35,9 @@ class Stack(Protocol):
     def gram(self) -> Array:
         """Return the (n_basis, n_basis) sum of squared kernels."""
 
+    def combine(self, weights: Array) -> Array:
+        """Approximate the weighted sum of the kernels, shape (n_samples, n_basis), to a few percent of each."""
+
     def rows(self, chosen: slice) -> Array:
         """Return some rows of every kernel, shape (n_kernels, n_chosen, n_basis)."""
 
@@ -105,6 +108,10 @@ class WeightStrategy(Protocol[WeightT]):
     @property
     def cautious(self) -> WeightStrategy[WeightT]:
         """The same family with steps that cannot lower the bound; itself where none can."""
+
+    @property
+    def balanced(self) -> bool:
+        """Whether sweeps end with a search for the best scale of kernel weights against all other factors."""
 
     def start(
         self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None

@@ -104,6 +104,11 @@ class Evidence:
         return self._pair.second_moment(self._output.precision)
 
     @property
+    def scatter(self) -> Array:
+        """Part of that precision that comes from the means of G alone, shape (n_kernels, n_kernels)."""
+        return self._pair.scatter(self._output.precision)
+
+    @property
     def bias_pull(self) -> Array:
         """Linear term of each bias, shape (n_outputs,)."""
         pull: Array = self._output.precision * self._output.target.sum(axis=1)

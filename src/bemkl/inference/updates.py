@@ -8,6 +8,7 @@ from typing import Any
 
 from bemkl.inference.problem import Problem
 from bemkl.inference.protocols import AnyLikelihood, PairStep, WeightStep
+from bemkl.inference.scale import update_scale
 from bemkl.inference.state import BlockState, State
 from bemkl.inference.summaries import Predictor
 
@@ -37,6 +38,7 @@ def sweep_updates(problem: Problem) -> dict[str, Update]:
         *((name, _pair_update(step)) for name, step in problem.pair.steps.items()),
         ("output_precision", update_output_precision),
         *((name, _weight_update(step)) for name, step in problem.weights.steps.items()),
+        *([("scale", update_scale)] if problem.weights.balanced else []),
         ("output_target", update_output_target),
     ]
     if len(dict(updates)) < len(updates):

@@ -60,6 +60,44 @@ class FreeWeights:
         """Second moments E[b²] and E[e²], shape (n_biases + n_kernels,)."""
         return self.mean**2 + self.covariance.diagonal()
 
+    @property
+    def precision_mean(self) -> Array:
+        """Expected precisions of the kernel weights."""
+        return self.kernel_precision.mean
+
+    @property
+    def mean_cost(self) -> float:
+        """Squared means of the kernel weights, summed with their expected precisions."""
+        return float(self.kernel_precision.mean @ self.mean[self.n_biases :] ** 2)
+
+    def scaled(self, factor: float, *, spread: bool) -> FreeWeights:
+        """
+        Multiply the kernel weights by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            The factor, positive.
+        spread : bool
+            Whether deviations are multiplied and precisions divided too, or means multiplied alone.
+
+        Returns
+        -------
+        FreeWeights
+            The weights at another scale.
+        """
+        factors = np.where(np.arange(len(self.mean)) < self.n_biases, 1.0, factor)
+        moved = replace(self, mean=factors * self.mean)
+        if not spread:
+            return moved
+        precision = Gamma(self.kernel_precision.shape, np.asarray(self.kernel_precision.scale) / factor**2)
+        return replace(
+            moved,
+            covariance=factors[:, None] * self.covariance * factors,
+            logdet=self.logdet + 2.0 * float(np.log(factors).sum()),
+            kernel_precision=precision,
+        )
+
     def moments(self, block: int) -> WeightMoments:
         """
         Moments as one block sees them.
@@ -122,6 +160,11 @@ class Free:
     def cautious(self) -> Free:
         """Itself: no step lowers the bound."""
         return self
+
+    @property
+    def balanced(self) -> bool:
+        """The paper's sweep does not look for the best scale."""
+        return False
 
     @property
     def steps(self) -> Mapping[str, WeightStep[FreeWeights]]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array, refuse_nonfinite
+from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.stack import asymmetry
 
 _GRAM_ROWS = 2048
@@ -224,6 +225,7 @@ class FactoredStack:
             for part in _arrays(kernel):
                 refuse_nonfinite("kernels", part)
         self._gram: Array | None = None
+        self._sketch: Sketch | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -312,6 +314,32 @@ class FactoredStack:
                 run = []
         if run:
             yield np.concatenate(run)
+
+    def combine(self, weights: Array) -> Array:
+        r"""
+        Approximate the weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
+
+        Of each factor, only the first columns that make up 95 % of the trace are used, in single precision: enough for
+        a preconditioner, at a fraction of the cost.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+            The weights.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_basis)
+            The sum.
+        """
+        if self._sketch is None:
+            thin = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, LowRank)]
+            self._sketch = Sketch([m for m, _ in thin], [(kernel.left, kernel.right) for _, kernel in thin], self.shape)
+        total = self._sketch.combine(weights)
+        for weight, kernel in zip(weights, self._kernels, strict=True):
+            if isinstance(kernel, Full):
+                total += weight * kernel.matrix
+        return total
 
     def rows(self, chosen: slice) -> Array:
         """

@@ -135,6 +135,26 @@ class DenseStack:
             self._gram = gram
         return self._gram
 
+    def combine(self, weights: Array) -> Array:
+        r"""
+        Weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+            The weights.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_basis)
+            The sum.
+        """
+        _, n_samples, n_basis = self.shape
+        combined = np.zeros(n_samples * n_basis)
+        for kernels, part in self._parts():
+            combined += weights[kernels] @ part.reshape(len(part), -1)
+        return combined.reshape(n_samples, n_basis)
+
     def rows(self, chosen: slice) -> Array:
         """
         Return some rows of every kernel.

@@ -1,0 +1,156 @@
+"""How the kernels of a sample couple in the sample weights, once the means of G are eliminated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.inference.moments import PairContext, Profile
+from bemkl.inference.pair_factors import intermediate_covariance, mean_coupling
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coupling:
+    r"""
+    The quadratic model of the bound in the means of (a, G), with a curvature of its own for each sample.
+
+    With :math:`\Sigma(\boldsymbol g)` the covariance for the precision :math:`\tilde\tau` of the targets, sample i has
+
+    .. math:: \Sigma_i = \big(\Sigma(\boldsymbol g)^{-1} + (w_i - \tilde\tau)\,\tilde{\boldsymbol e}
+              \tilde{\boldsymbol e}^\top\big)^{-1} = \Sigma(\boldsymbol g) - \rho_i\,\boldsymbol q\boldsymbol q^\top,
+              \qquad \boldsymbol q = \Sigma(\boldsymbol g)\,\tilde{\boldsymbol e}
+
+    and eliminating its mean of G leaves the matrix
+    :math:`\mathbf{M}_i = \tilde\upsilon(\mathbf{I} - \tilde\upsilon\,\Sigma_i)` between its kernels.
+
+    Parameters
+    ----------
+    context : PairContext
+        Expectations of the neighbours.
+    curvature : ndarray of shape (n_outputs, n_samples)
+        The curvatures :math:`w_i`, at most :math:`\tilde\tau`.
+    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
+        The matrices :math:`\Sigma(\boldsymbol g)`.
+    logdet : ndarray of shape (n_outputs,)
+        Their log-determinants.
+    matrix : ndarray of shape (n_outputs, n_kernels, n_kernels)
+        :math:`\mathbf{M}` for the precision of the targets.
+    direction : ndarray of shape (n_outputs, n_kernels)
+        The vectors q.
+    shrinkage : ndarray of shape (n_outputs, n_samples)
+        :math:`1 + (w_i - \tilde\tau)\,\tilde{\boldsymbol e}^\top\boldsymbol q`, positive.
+    correction : ndarray of shape (n_outputs, n_samples)
+        :math:`\rho_i`, the excess curvature over the shrinkage.
+    """
+
+    context: PairContext
+    curvature: Array
+    covariance: Array
+    logdet: Array
+    matrix: Array
+    direction: Array
+    shrinkage: Array
+    correction: Array
+
+    @classmethod
+    def of(cls, context: PairContext, curvature: Array) -> Coupling:
+        """
+        Build the model for given curvatures.
+
+        Parameters
+        ----------
+        context : PairContext
+            Expectations of the neighbours.
+        curvature : ndarray of shape (n_outputs, n_samples)
+            Curvature of each sample.
+
+        Returns
+        -------
+        Coupling
+            The model.
+        """
+        e = context.weights.mean
+        covariance, logdet = intermediate_covariance(context)
+        q = covariance @ e
+        excess = curvature - context.output_precision[:, None]
+        shrinkage = 1.0 + excess * (q @ e)[:, None]
+        matrix = mean_coupling(covariance, context)
+        return cls(context, curvature, covariance, logdet, matrix, q, shrinkage, excess / shrinkage)
+
+    def couple(self, x: Array, outputs: slice = slice(None)) -> Array:
+        r"""
+        Multiply with the matrices between the kernels, :math:`\mathbf{M}_i \boldsymbol x_i`.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_outputs, n_kernels, n_samples)
+            Vectors.
+        outputs : slice
+            Which outputs they belong to.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_kernels, n_samples)
+            The products.
+        """
+        product: Array = self.matrix[outputs] @ x
+        rho = self.correction[outputs]
+        if rho.any():
+            q, upsilon = self.direction[outputs], self.context.intermediate_precision[outputs, None]
+            along = upsilon**2 * rho * (q[:, None, :] @ x)[:, 0]
+            product += q[:, :, None] * along[:, None, :]
+        return product
+
+    def pull(self, profile: Profile, predictor: Array) -> Array:
+        r"""
+        Part of the means of G that comes from the likelihood, of rank two an output.
+
+        .. math:: \Sigma_i \big(\tilde{\boldsymbol e}\,(w_i(\eta_i - \tilde b) + \ell'_i)
+                  - \tilde\tau\,\Sigma_{eb}\big)
+
+        Parameters
+        ----------
+        profile : Profile
+            Derivatives of the bound in the predictor.
+        predictor : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor where they were taken.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_kernels, n_samples)
+            The pull.
+        """
+        weights, tau = self.context.weights, self.context.output_precision[:, None]
+        slope = profile.curvature * (predictor - weights.bias[:, None]) + profile.gradient
+        offset = tau * np.einsum("lmn,nl->lm", self.covariance, weights.cross)
+        bent = tau * self.correction * np.einsum("lm,ml->l", self.direction, weights.cross)[:, None]
+        along = slope / self.shrinkage + bent
+        pull: Array = self.direction[:, :, None] * along[:, None, :] - offset[:, :, None]
+        return pull
+
+    def rank_one(self) -> tuple[Array, Array]:
+        r"""
+        Approximate the matrices between the kernels by one of rank one and a multiple of the identity.
+
+        The posterior covariance of the kernel weights is small next to their mean along the mean, and about a multiple
+        of the identity across it:
+
+        .. math:: \mathbf{M}_i \approx c_i\,\tilde{\boldsymbol e}\tilde{\boldsymbol e}^\top + \kappa\,\mathbf{I},
+                  \qquad c_i = \frac{\tilde\upsilon w_i}{\tilde\upsilon + w_i\,\lVert\tilde{\boldsymbol e}\rVert^2}
+
+        with :math:`\kappa` the mean of what is left of the diagonal.
+
+        Returns
+        -------
+        along : ndarray of shape (n_outputs, n_samples)
+            The factors c.
+        across : ndarray of shape (n_outputs,)
+            The factors :math:`\kappa`.
+        """
+        upsilon, tau = self.context.intermediate_precision, self.context.output_precision
+        squared = float(self.context.weights.mean @ self.context.weights.mean)
+        along = upsilon[:, None] * self.curvature / (upsilon[:, None] + self.curvature * squared)
+        left = np.trace(self.matrix, axis1=1, axis2=2) - upsilon * tau * squared / (upsilon + tau * squared)
+        return along, np.maximum(left, 0.0) / self.matrix.shape[1]

@@ -1,0 +1,171 @@
+"""The means of a and G solved together: a preconditioned Newton step (derivation, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.inference.coupling import Coupling
+from bemkl.inference.mean_field import Intermediate, MeanFieldPair
+from bemkl.inference.moments import PairContext, Profile
+from bemkl.inference.pair_factors import sample_factor
+from bemkl.inference.protocols import Stack
+from bemkl.linalg import positive_solver
+
+Solve = Callable[[Array], Array]
+
+_RESIDUAL_FLOOR = 1e-28
+
+
+def fixed_targets(context: PairContext) -> Callable[[Array], Profile]:
+    """
+    Return the bound's derivatives in the predictor with the targets where they are.
+
+    Parameters
+    ----------
+    context : PairContext
+        Expectations of the neighbours.
+
+    Returns
+    -------
+    callable
+        Maps (n_outputs, n_samples) means of the predictor to their `Profile`.
+    """
+    tau = context.output_precision[:, None]
+    return lambda mean: Profile(tau * (context.target - mean), np.broadcast_to(tau, mean.shape))
+
+
+def update_means(
+    stack: Stack,
+    pair: MeanFieldPair,
+    context: PairContext,
+    profile_at: Callable[[Array], Profile],
+    n_steps: int,
+) -> MeanFieldPair:
+    r"""
+    Update q(a) and q(G): optimal covariances, and means from one Newton step in both.
+
+    With G eliminated, the step x of the means of a solves
+
+    .. math:: \Big(\Lambda + \sum_i \mathbf{K}^{i\top} \mathbf{M}_i \mathbf{K}^i\Big)\,\boldsymbol x = \boldsymbol r
+
+    approximately, by conjugate gradients. Products with the kernels are carried along, so that neither the new
+    projections nor the new means of G need another pass over the stack.
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    pair : MeanFieldPair
+        Current pair.
+    context : PairContext
+        Expectations of the neighbours.
+    profile_at : callable
+        Maps means of the predictor to the `Profile` of the likelihood there.
+    n_steps : int
+        Conjugate gradient steps.
+
+    Returns
+    -------
+    MeanFieldPair
+        The new pair.
+    """
+    lam, upsilon = context.sample_precision, context.intermediate_precision[:, None, None]
+    predictor = context.weights.mean @ pair.intermediate.mean + context.weights.bias[:, None]
+    profile = profile_at(predictor)
+    coupling = Coupling.of(context, profile.curvature)
+    pull = coupling.pull(profile, predictor)
+    coupled = coupling.couple(pair.projection)
+    residual = stack.backproject(upsilon * pull - coupled) - lam * pair.sample.mean
+
+    mean, projection = np.empty_like(residual), np.empty_like(coupled)
+    precondition = _preconditioner(stack, coupling)
+    for outputs in _groups(coupled.shape, lam.shape[1]):
+        x, Kx, MKx = _conjugate_gradients(stack, coupling, outputs, residual[outputs], precondition(outputs), n_steps)
+        mean[outputs] = pair.sample.mean[outputs] + x
+        projection[outputs] = pair.projection[outputs] + Kx
+        coupled[outputs] += MKx
+    sample = sample_factor(stack, context, lambda output, _: mean[output])
+    intermediate = Intermediate(projection - coupled / upsilon + pull, coupling.covariance, coupling.logdet)
+    return MeanFieldPair(sample, intermediate, projection)
+
+
+def _groups(shape: tuple[int, ...], n_basis: int) -> list[slice]:
+    """Cut the outputs into runs whose n_basis × n_basis matrices are together no larger than one array over G."""
+    n_outputs = shape[0]
+    step = max(1, int(np.prod(shape)) // n_basis**2)
+    return [slice(first, min(first + step, n_outputs)) for first in range(0, n_outputs, step)]
+
+
+def _preconditioner(stack: Stack, coupling: Coupling) -> Callable[[slice], list[Solve]]:
+    r"""
+    Return a function that gives some outputs their approximate solvers.
+
+    With :math:`\mathbf{M}_i \approx c_i\,\tilde{\boldsymbol e}\tilde{\boldsymbol e}^\top + \kappa\,\mathbf{I}` the sum
+    over all pairs of kernels collapses to two matrices: the combined kernel and the gram matrix,
+
+    .. math:: \Lambda + \kappa\,\mathbf{C} + \mathbf{K}_e^\top \operatorname{diag}(\boldsymbol c)\,\mathbf{K}_e,
+              \qquad \mathbf{K}_e = \sum_m \tilde e_m \mathbf{K}_m
+    """
+    combined = stack.combine(coupling.context.weights.mean)
+    along, across = coupling.rank_one()
+
+    def solvers(outputs: slice) -> list[Solve]:
+        found = []
+        for o in range(*outputs.indices(len(along))):
+            root = np.sqrt(along[o])[:, None] * combined
+            matrix = root.T @ root + across[o] * stack.gram()
+            matrix[np.diag_indices_from(matrix)] += coupling.context.sample_precision[o]
+            found.append(positive_solver(matrix, "sample weights"))
+        return found
+
+    return solvers
+
+
+def _conjugate_gradients(
+    stack: Stack,
+    coupling: Coupling,
+    outputs: slice,
+    residual: Array,
+    solvers: list[Solve],
+    n_steps: int,
+) -> tuple[Array, Array, Array]:
+    """
+    Take steps from zero; each raises the quadratic model.
+
+    Returns the steps x of the means, shape (n_outputs, n_basis), with K x and M K x, shape (n_outputs, n_kernels,
+    n_samples).
+    """
+
+    def precondition(r: Array) -> Array:
+        return np.stack([solve(row) for solve, row in zip(solvers, r, strict=True)])
+
+    lam = coupling.context.sample_precision[outputs]
+    x, r, z = np.zeros_like(residual), residual, precondition(residual)
+    Kx: Array = np.zeros(1)
+    MKx: Array = np.zeros(1)
+    p, rho = z, _dot(residual, z)
+    floor = _RESIDUAL_FLOOR * rho
+    for step in range(n_steps):
+        Kp = stack.project(p)
+        MKp = coupling.couple(Kp, outputs)
+        curvature = _dot(lam * p, p) + _dot(Kp, MKp)
+        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=(rho > floor) & (curvature > 0.0))
+        x = x + length[:, None] * p
+        Kx = Kx + length[:, None, None] * Kp
+        MKx = MKx + length[:, None, None] * MKp
+        if step == n_steps - 1 or not length.any():
+            break
+        r = r - length[:, None] * (lam * p + stack.backproject(MKp))
+        z = precondition(r)
+        rho, before = _dot(r, z), rho
+        p = z + np.divide(rho, before, out=np.zeros_like(rho), where=before > 0.0)[:, None] * p
+    return x, Kx, MKx
+
+
+def _dot(left: Array, right: Array) -> Array:
+    """Sum the products of two arrays over all axes but the first."""
+    product: Array = np.einsum("ld,ld->l", left.reshape(len(left), -1), right.reshape(len(right), -1))
+    return product

@@ -1,0 +1,124 @@
+r"""
+The scale that the model leaves open: sample weights and intermediate outputs times c, kernel weights over c.
+
+The predictor does not see such a change, so the likelihood cannot oppose it; but factors that are updated in turn only
+creep along it. Here the best c is found in closed form (derivation, section 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.distributions import Gamma, Precision
+from bemkl.inference.priors import Priors
+from bemkl.inference.problem import Problem
+from bemkl.inference.state import State
+
+_LARGEST = 8.0
+
+
+def update_scale(problem: Problem, state: State) -> State:
+    r"""
+    Move all factors to the best common scale; the bound cannot fall.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is fitted.
+    state : State
+        Current posterior.
+
+    Returns
+    -------
+    State
+        The posterior at another scale.
+    """
+    if isinstance(problem.priors.intermediate, Gamma):
+        state = _push(problem.priors, problem.priors.intermediate, state)
+    return _move_means(state)
+
+
+def _move_means(state: State) -> State:
+    r"""
+    Move the means alone, where the scale of the intermediate outputs is known.
+
+    As a function of c, twice the negative bound is a constant plus :math:`A c^2 + X c + E c^{-2}`, with
+
+    .. math:: A &= \sum_o \tilde{\boldsymbol\lambda}^\top \mu_a^2 + \tilde\upsilon\,\lVert\tilde{\mathbf G} -
+              \mathbf K\mu_a\rVert^2 + \tilde\tau \operatorname{tr}(\Sigma_e\tilde{\mathbf G}\tilde{\mathbf G}^\top)\\
+              X &= \sum_o 2\tilde\tau\,\Sigma_{eb}^\top\sum_i\tilde{\boldsymbol g}_i, \qquad
+              E = \tilde{\boldsymbol\omega}^\top\mu_e^2 + \sum_o \tilde\tau N \mu_e^\top\Sigma(\boldsymbol g)\mu_e
+    """
+    A, X, E = 0.0, 0.0, state.weights.mean_cost
+    for index, block in enumerate(state.blocks):
+        pair, weights, tau = block.pair, state.weights.moments(index), block.output.precision
+        upsilon = np.broadcast_to(block.intermediate_precision.mean, tau.shape)
+        A += float(np.sum(block.sample_precision.mean * pair.sample_mean**2) + upsilon @ pair.mean_residual)
+        A += float(tau @ pair.quadratic_mean(weights.covariance))
+        X += float(2.0 * tau @ np.einsum("ml,lm->l", weights.cross, pair.intermediate_mean.sum(axis=2)))
+        E += float(tau @ pair.spread_along(weights.mean))
+    return _scaled(state, _root(A, X, E), spread=False)
+
+
+def _root(A: float, X: float, E: float) -> float:
+    """Minimise A c² + X c + E / c² over positive c: a convex function."""
+    if not (A > 0.0 and E > 0.0 and np.isfinite([A, X, E]).all()):
+        return 1.0
+    roots = np.roots([2.0 * A, X, 0.0, 0.0, -2.0 * E])
+    positive = roots.real[(np.abs(roots.imag) <= 1e-9 * np.abs(roots)) & (roots.real > 0.0)]
+    return float(positive[0]) if len(positive) else 1.0
+
+
+def _push(priors: Priors, intermediate: Gamma, state: State) -> State:
+    r"""
+    Transform all factors, covariances and precisions included, where the scale of the intermediate outputs is learned.
+
+    Only the priors of the precisions notice: with :math:`x = c^2` the bound has the terms
+
+    .. math:: (\alpha_\omega P - \alpha_\lambda D - \alpha_\upsilon) \log x
+              - \frac{1}{x} \Big(\frac{\sum\tilde\lambda}{\beta_\lambda} + \frac{\tilde\upsilon}{\beta_\upsilon}\Big)
+              - x\,\frac{\sum\tilde\omega}{\beta_\omega}
+    """
+    shrinking = [(block.sample_precision.mean, priors.sample) for block in state.blocks]
+    shrinking += [(block.intermediate_precision.mean, intermediate) for block in state.blocks]
+    growing = state.weights.precision_mean
+    n = _count(growing, priors.kernel) - sum(_count(mean, prior) for mean, prior in shrinking)
+    less, more = sum(_cost(mean, prior) for mean, prior in shrinking), _cost(growing, priors.kernel)
+    # The positive root of more·x² − n·x − less, in the form that does not cancel.
+    discriminant = float(np.sqrt(n**2 + 4.0 * more * less))
+    x = (n + discriminant) / (2.0 * more) if n > 0.0 else 2.0 * less / (discriminant - n)
+    return _scaled(state, float(np.sqrt(x)), spread=True)
+
+
+def _count(mean: Array, prior: Gamma) -> float:
+    return float(np.sum(np.broadcast_to(prior.shape, mean.shape)))
+
+
+def _cost(mean: Array, prior: Gamma) -> float:
+    return float(np.sum(mean / np.asarray(prior.scale)))
+
+
+def _scaled(state: State, factor: float, *, spread: bool) -> State:
+    """Apply a scale; with the spread, to covariances and precisions too."""
+    if not np.isfinite(factor) or factor <= 0.0:
+        return state
+    factor = float(np.clip(factor, 1.0 / _LARGEST, _LARGEST))
+    blocks = []
+    for block in state.blocks:
+        scaled = replace(block, pair=block.pair.scaled(factor, spread=spread))
+        if spread:
+            precisions = block.sample_precision, block.intermediate_precision
+            first, second = (
+                Gamma(p.shape, np.asarray(p.scale) / factor**2) for p in precisions if isinstance(p, Gamma)
+            )
+            scaled = replace(scaled, sample_precision=first, intermediate_precision=second)
+        blocks.append(scaled)
+    return State(tuple(blocks), state.weights.scaled(1.0 / factor, spread=spread))
+
+
+def _divided(precision: Precision, factor: float) -> Gamma:
+    assert isinstance(precision, Gamma), "a known precision has no scale to change"
+    return Gamma(precision.shape, np.asarray(precision.scale) / factor)
