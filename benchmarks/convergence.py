@@ -3,8 +3,8 @@ Sweeps that joint means and Newton steps need to reach the bound of many plain s
 
     .venv/bin/python benchmarks/convergence.py [--plain 3000] [--output benchmarks/results/convergence.md]
 
-Counts, not seconds: the same on every machine. A sweep that the engine repeats with care counts twice. A pass is one
-reading of the kernel stack: a plain sweep makes two, the others with three conjugate gradient steps make seven.
+Counts, not seconds: the same on every machine. A sweep that the engine repeats with care counts twice. All sweeps read
+the kernels twice; joint means and Newton steps make one conjugate gradient step each.
 """
 
 from __future__ import annotations
@@ -125,9 +125,8 @@ Made by `.venv/bin/python benchmarks/convergence.py --plain {plain} --sets {sets
 with `BEMKL_DATA` set to a folder of the paper's data sets (without it: wdbc, wine and diabetes, which scikit-learn
 carries). One split a set, 70 % for training, the paper's kernels, margin 1. *bound at {early}* and *bound at {plain}*
 are the exact lower bound after that many plain sweeps; *joint for n* and *newton for n* are the numbers of sweeps
-that reach the bound of n plain ones from the same start, with three conjugate gradient steps each. A sweep of Newton
-steps that lowers the bound is repeated with joint means, and counts twice. A plain sweep reads the kernels twice, the
-others seven times.
+that reach the bound of n plain ones from their own start, with one conjugate gradient step each. A sweep of Newton
+steps that lowers the bound is repeated with joint means, and counts twice. All sweeps read the kernels twice.
 
 {table}
 """

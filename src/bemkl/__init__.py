@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
+from bemkl.estimators import BEMKLClassifier, BEMKLRegressor, shared_kernels
 from bemkl.kernels import KernelBank, KernelSpec, KernelStack, paper_bank, stack_kernels
 from bemkl.persistence import load_model, save_model
 
@@ -17,5 +17,6 @@ __all__ = [
     "load_model",
     "paper_bank",
     "save_model",
+    "shared_kernels",
     "stack_kernels",
 ]

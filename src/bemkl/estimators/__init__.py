@@ -2,5 +2,6 @@
 
 from bemkl.estimators.classification import BEMKLClassifier
 from bemkl.estimators.regression import BEMKLRegressor
+from bemkl.estimators.sharing import shared_kernels
 
-__all__ = ["BEMKLClassifier", "BEMKLRegressor"]
+__all__ = ["BEMKLClassifier", "BEMKLRegressor", "shared_kernels"]

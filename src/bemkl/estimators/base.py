@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from bemkl.estimators.summary import as_table, selected, weight_rows
 from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Priors, Problem, State, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.inference.state import check_state
-from bemkl.kernels import KernelStack, stack_kernels
+from bemkl.kernels import DenseStack, KernelStack, stack_kernels
 from bemkl.kernels.views import count_samples, is_views, read_samples
 
 
@@ -73,9 +73,11 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         ndarray of shape (n_samples, n_kernels) or (n_samples, n_kernels, n_outputs)
             The contributions. With `intercept_` they sum to the decision (classification) or prediction (regression).
         """
-        dense = self._stack(X).dense()
-        parts = [(fitted.weights.mean[:, None] * fitted.project(dense)).transpose(2, 1, 0) for fitted in self._fitted]
-        contributions: Array = np.concatenate(parts, axis=2) * self._scale
+        blocks = []
+        for stack in self._blocks(X):
+            parts = [fitted.weights.mean[:, None] * fitted.project(stack) for fitted in self._fitted]
+            blocks.append(np.concatenate(parts).transpose(2, 1, 0))
+        contributions: Array = np.concatenate(blocks) * self._scale
         return contributions[..., 0] if self._single else contributions
 
     def combined_kernel(self, X: Any) -> Array:
@@ -93,12 +95,9 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             The kernel between samples and basis points; one a class where each class has weights of its own.
             Times `dual_coef_`, plus `intercept_`, it gives the decision or prediction.
         """
-        dense = self._stack(X).dense()
-        kernels = np.zeros((len(self._fitted), *dense.shape[1:]))
-        for out, fitted in zip(kernels, self._fitted, strict=True):
-            for weight, kernel in zip(fitted.weights.mean, dense.values, strict=True):
-                out += weight * kernel
-        return kernels[0] if len(kernels) == 1 else np.moveaxis(kernels, 0, -1)
+        blocks = [[stack.combine(fitted.weights.mean) for fitted in self._fitted] for stack in self._blocks(X)]
+        kernels = np.concatenate([np.stack(block, axis=-1) for block in blocks])
+        return kernels[..., 0] if len(self._fitted) == 1 else kernels
 
     def summary(self, coverage: float = 0.95) -> Any:
         """
@@ -218,25 +217,26 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             ) from None
         return states
 
-    def _stack(self, X: Any) -> KernelStack:
-        """Return the kernels of new samples."""
+    def _blocks(self, X: Any) -> Iterator[DenseStack]:
+        """Yield the kernels of new samples, a bounded block of samples at a time."""
         check_is_fitted(self)
         X = self._check_form(X)
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
-        return self._source.stack(X)
+        for stack in self._source.blocks(X):
+            yield stack.dense()
 
     def _scores(self, X: Any) -> Array:
         """Return the means of the outputs, shape (n_samples, n_outputs)."""
-        dense = self._stack(X).dense()
-        scores: Array = np.hstack([fitted.score(dense) for fitted in self._fitted]) * self._scale + self._offset
+        blocks = [np.hstack([fitted.score(stack) for fitted in self._fitted]) for stack in self._blocks(X)]
+        scores: Array = np.concatenate(blocks) * self._scale + self._offset
         return scores
 
-    def _predictions(self, X: Any) -> list[Prediction]:
-        """Return the predictive moments of each fit."""
+    def _predictions(self, X: Any) -> Iterator[tuple[Prediction, ...]]:
+        """Yield the predictive moments of each fit, a block of samples at a time."""
         self._check_rule()
-        dense = self._stack(X).dense()
-        return [fitted.predict(dense, self.predictive) for fitted in self._fitted]
+        for stack in self._blocks(X):
+            yield tuple(fitted.predict(stack, self.predictive) for fitted in self._fitted)
 
     def _check_form(self, X: Any) -> Any:
         """Hold arrays to scikit-learn's rules; data frames, dicts and lists of kernels are read elsewhere."""

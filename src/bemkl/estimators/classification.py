@@ -239,8 +239,8 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
             The probabilities; of each label being 1 for several labels a sample.
         """
-        parts = [prediction.probability for prediction in self._predictions(X)]
-        positive: Array = np.hstack([part for part in parts if part is not None])
+        blocks = [[fit.probability for fit in fits if fit.probability is not None] for fits in self._predictions(X)]
+        positive: Array = np.concatenate([np.hstack(block) for block in blocks])
         if self._several:
             return positive
         if self._single:

@@ -200,9 +200,9 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         if not return_std:
             scores = self._scores(X)
             return scores[:, 0] if self._single else scores
-        (prediction,) = self._predictions(X)
-        mean = prediction.mean * self._scale + self._offset
-        std: Array = np.sqrt(prediction.variance) * self._scale
+        predictions = [prediction for (prediction,) in self._predictions(X)]
+        mean = np.concatenate([prediction.mean for prediction in predictions]) * self._scale + self._offset
+        std: Array = np.sqrt(np.concatenate([prediction.variance for prediction in predictions])) * self._scale
         return (mean[:, 0], std[:, 0]) if self._single else (mean, std)
 
     def predict_interval(self, X: Any, coverage: float = 0.95) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -12,12 +12,15 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from bemkl.arrays import Array
+from bemkl.estimators.sharing import shared, sharing
 from bemkl.inference.problem import ASYMMETRY_TOLERANCE
 from bemkl.inference.protocols import Stack
 from bemkl.kernels import KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels
 from bemkl.kernels.views import count_samples
 
 Rows = npt.NDArray[np.intp]
+
+_BLOCK_BYTES = 64 * 2**20
 
 
 class Source(Protocol):
@@ -27,8 +30,8 @@ class Source(Protocol):
     def names(self) -> tuple[str, ...]:
         """Names of the kernels."""
 
-    def stack(self, X: Any) -> KernelStack:
-        """Return the kernels between samples and basis points."""
+    def blocks(self, X: Any) -> Iterator[KernelStack]:
+        """Return the kernels between samples and basis points, in blocks of samples that bound the memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +52,7 @@ class BankSource:
         """Names of the kernels."""
         return tuple(self.bank.kernel_names_)
 
-    def stack(self, X: Any) -> KernelStack:
+    def blocks(self, X: Any) -> Iterator[KernelStack]:
         """
         Compute the kernels of samples.
 
@@ -60,10 +63,18 @@ class BankSource:
 
         Returns
         -------
-        KernelStack
-            Kernels of shape (n_samples, n_basis, n_kernels).
+        iterator of KernelStack
+            Kernels of shape (n_block, n_basis, n_kernels), for one run of samples after the other.
         """
-        return self.bank.transform(X)
+
+        def compute() -> tuple[KernelBank, list[KernelStack]]:
+            # The bank is kept too, so that no other object can get its identity.
+            return self.bank, list(self.bank.blocks(X, max_bytes=_BLOCK_BYTES))
+
+        if not sharing():
+            return self.bank.blocks(X, max_bytes=_BLOCK_BYTES)
+        _, stacks = shared((id(self.bank), X), compute, lambda kept: sum(8 * int(np.prod(s.shape)) for s in kept[1]))
+        return iter(stacks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +99,7 @@ class PrecomputedSource:
     n_train: int
     landmarks: Rows | None
 
-    def stack(self, X: Any) -> KernelStack:
+    def blocks(self, X: Any) -> Iterator[KernelStack]:
         """
         Check kernels of new samples.
 
@@ -97,11 +108,19 @@ class PrecomputedSource:
         X : KernelStack, ndarray, list of matrices, or dict of matrices
             Kernels of shape (n_samples, n_train, n_kernels).
 
-        Returns
-        -------
+        Yields
+        ------
         KernelStack
-            Kernels of shape (n_samples, n_basis, n_kernels).
+            Kernels of shape (n_block, n_basis, n_kernels), for one run of samples after the other.
         """
+        stack = self._checked(X)
+        n_samples, n_basis, n_kernels = stack.shape
+        step = max(1, _BLOCK_BYTES // (8 * n_kernels * n_basis))
+        for first in range(0, n_samples, step):
+            yield stack[first : first + step]
+
+    def _checked(self, X: Any) -> KernelStack:
+        """Bring kernels of new samples into the order of the training kernels and basis points."""
         stack = stack_kernels(X)
         by_name = self.named and stack.named
         if by_name and sorted(stack.names) == sorted(self.names):
@@ -157,13 +176,18 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, t
         kernels = default_bank(X)
     if isinstance(X, KernelStack):
         raise ValueError('X: got a KernelStack, but kernels is a bank. Pass kernels="precomputed".')
-    bank = clone(kernels)
-    rows = None
-    if landmarks is not None:
-        rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
-    if tolerance is None:
-        return BankSource(bank), bank.fit_transform(X, basis=rows).dense(), rows
-    return BankSource(bank), bank.fit_factored(X, basis=rows, tolerance=tolerance), rows
+
+    def fit() -> Fitted:
+        bank, rows = clone(kernels), None
+        if landmarks is not None:
+            rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
+        if tolerance is None:
+            return BankSource(bank), bank.fit_transform(X, basis=rows).dense(), rows
+        return BankSource(bank), bank.fit_factored(X, basis=rows, tolerance=tolerance), rows
+
+    draws = None if landmarks is None else rng.bit_generator.state
+    fitted: Fitted = shared((kernels, X, landmarks, draws, tolerance), fit, lambda found: found[1].n_values * 8)
+    return fitted
 
 
 def check_kernels(kernels: Any) -> None:

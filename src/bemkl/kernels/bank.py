@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -164,6 +164,25 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         KernelStack
             Kernels of shape (n_samples, n_basis, n_kernels).
         """
+        (stack,) = self.blocks(X, max_bytes=None)
+        return stack
+
+    def blocks(self, X: Any, *, max_bytes: int | None) -> Iterator[KernelStack]:
+        """
+        Compute the kernels between samples and basis points, some samples at a time.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, or dict of these
+            Samples with the columns of the training samples.
+        max_bytes : int or None
+            Most memory for the kernels of a block, which has at least one sample; None for one block.
+
+        Yields
+        ------
+        KernelStack
+            Kernels of shape (n_block, n_basis, n_kernels), for one run of samples after the other.
+        """
         check_is_fitted(self)
         samples = read_samples(X)
         if samples.kind == "features" and len(samples.names) != self.n_features_in_:
@@ -171,16 +190,19 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 f"X has {len(samples.names)} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input. Pass the columns of the training samples."
             )
-        shape = len(self.kernel_names_), samples.n_samples, len(self.groups_[0].present)
-        kernels = np.empty(shape, dtype=samples.dtype)
-        for group, out in zip(self.groups_, _parts(kernels, self.groups_), strict=True):
-            points, present = group.read(samples)
-            values = _workspace(out)
-            group.fill(values, points, present)
-            if self.scaling is not None:
-                group.scale(values, group.diagonals(points, present), present)
-            out[:] = values
-        return KernelStack.from_dense(DenseStack(kernels), self.kernel_names_)
+        read = [group.read(samples) for group in self.groups_]
+        n_kernels, n_basis = len(self.kernel_names_), len(self.groups_[0].present)
+        step = samples.n_samples if max_bytes is None else max(1, max_bytes // (8 * n_kernels * n_basis))
+        for first in range(0, samples.n_samples, max(1, step)):
+            rows = slice(first, min(first + step, samples.n_samples))
+            kernels = np.empty((n_kernels, rows.stop - rows.start, n_basis), dtype=samples.dtype)
+            for group, (points, present), out in zip(self.groups_, read, _parts(kernels, self.groups_), strict=True):
+                values = out if out.dtype == np.float64 else np.empty(out.shape)
+                group.fill(values, points[rows], present[rows])
+                if self.scaling is not None:
+                    group.scale(values, group.diagonals(points[rows], present[rows]), present[rows])
+                out[:] = values
+            yield KernelStack.from_dense(DenseStack(kernels), self.kernel_names_)
 
     def mean_similarity(self, X: Any) -> Callable[[int], Array]:
         """
@@ -270,8 +292,3 @@ def _names(groups: Sequence[FittedGroup]) -> list[str]:
 def _parts(kernels: npt.NDArray[Any], groups: Sequence[FittedGroup]) -> list[npt.NDArray[Any]]:
     """Split kernels into views, one a group."""
     return np.split(kernels, np.cumsum([len(group.members) for group in groups])[:-1])
-
-
-def _workspace(out: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return where to compute kernels: in place, or in float64 where they are kept in less."""
-    return out if out.dtype == np.float64 else np.empty(out.shape)

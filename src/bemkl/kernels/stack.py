@@ -53,6 +53,11 @@ class DenseStack:
         return n_kernels, n_samples, n_basis
 
     @property
+    def n_values(self) -> int:
+        """Number of values in memory."""
+        return self._values.size
+
+    @property
     def values(self) -> npt.NDArray[Any]:
         """The kernel matrices, shape (n_kernels, n_samples, n_basis)."""
         return self._values
