@@ -7,7 +7,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format figures clean
+.PHONY: demo test lint format figures bench clean
 
 demo: $(VENV)/.installed
 	$(RUN) examples/breast_cancer.py
@@ -15,6 +15,10 @@ demo: $(VENV)/.installed
 figures: $(VENV)/.installed-test
 	$(RUN) examples/breast_cancer.py docs/images/breast_cancer.png
 	$(RUN) examples/views.py docs/images/views.png
+
+# About ten minutes; other packages go into environments of their own under .bench.
+bench: $(VENV)/.installed-test
+	$(RUN) benchmarks/bench.py
 
 test: lint
 	$(RUN) -m pytest -n auto
@@ -44,4 +48,4 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .bench dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,9 +16,10 @@ ARROWS = {
     "exceptions": set(),
     "special": {"arrays"},
     "linalg": {"arrays"},
+    "threads": set(),
     "distributions": {"arrays", "special"},
     "kernels": {"arrays", "kernels"},
-    "inference": {"arrays", "exceptions", "distributions", "linalg", "inference"},
+    "inference": {"arrays", "exceptions", "distributions", "linalg", "threads", "inference"},
     "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
     "persistence": {"exceptions", "kernels"},
     "plots": {"arrays", "kernels"},
@@ -49,10 +50,11 @@ INFERENCE_ORDER = [
 PLUG_INS = {"pair", "weights", "likelihoods"}
 # Where each outside library may be imported; the standard library and NumPy are free.
 OUTSIDE = {
-    "scipy": {"linalg", "special", "distributions", "kernels", "inference", "estimators", "plots"},
+    "scipy": {"linalg", "threads", "special", "distributions", "kernels", "inference", "estimators", "plots"},
     "sklearn": {"exceptions", "kernels", "estimators", "persistence"},
     "IPython": {"estimators"},
     "joblib": {"estimators"},
+    "threadpoolctl": {"threads"},
     "matplotlib": {"plots"},
     "rich": {"estimators"},
     "skops": {"persistence"},

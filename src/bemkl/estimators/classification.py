@@ -125,7 +125,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         acceleration: str | None = "newton",
         factor_tol: float | None = 1e-12,
         max_iter: int = 1000,
-        tol: float | None = 1e-5,
+        tol: float | None = 1e-4,
         n_init: int = 1,
         warm_start: bool = False,
         random_state: Any = None,

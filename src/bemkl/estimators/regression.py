@@ -121,7 +121,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         acceleration: str | None = "newton",
         factor_tol: float | None = 1e-12,
         max_iter: int = 1000,
-        tol: float | None = 1e-5,
+        tol: float | None = 1e-4,
         n_init: int = 1,
         warm_start: bool = False,
         random_state: Any = None,

@@ -16,6 +16,7 @@ from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
 from bemkl.inference.state import BlockState, State, check_state, pair_context
 from bemkl.inference.updates import sweep_updates
+from bemkl.threads import one_pool
 
 Watch = Callable[[int, State, float], bool]
 """Looks on: number of the iteration, posterior and bound in; whether to stop out."""
@@ -181,7 +182,7 @@ def ascend(
     state: State | None = None,
     *,
     max_iter: int = 1000,
-    tol: float | None = 1e-5,
+    tol: float | None = 1e-4,
     watch: Watch | None = None,
 ) -> FitResult:
     """
@@ -221,15 +222,16 @@ def ascend(
     converged, interrupted, previous = False, False, -np.inf
     latest: State | None = None
     try:
-        for reached, terms in islice(iterate(problem, state), max_iter):
-            bound = sum(terms.values())
-            _warn_if_fallen(bound - previous, terms)
-            converged = tol is not None and abs(bound - previous) <= tol * max(abs(bound), problem.n_observations)
-            latest, previous = reached, bound
-            history.append(terms)
-            interrupted = watch is not None and watch(len(history), reached, bound)
-            if converged or interrupted:
-                break
+        with one_pool():
+            for reached, terms in islice(iterate(problem, state), max_iter):
+                bound = sum(terms.values())
+                _warn_if_fallen(bound - previous, terms)
+                converged = tol is not None and abs(bound - previous) <= tol * max(abs(bound), problem.n_observations)
+                latest, previous = reached, bound
+                history.append(terms)
+                interrupted = watch is not None and watch(len(history), reached, bound)
+                if converged or interrupted:
+                    break
     except KeyboardInterrupt:
         if latest is None or not history:
             raise
@@ -238,7 +240,7 @@ def ascend(
     return FitResult(latest, tuple(history), converged, interrupted and not converged)
 
 
-def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, tol: float | None = 1e-5) -> FitResult:
+def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, tol: float | None = 1e-4) -> FitResult:
     """
     Sweep until the bound settles, and warn if it does not.
 

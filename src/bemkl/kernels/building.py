@@ -89,17 +89,23 @@ def build_kernels(
         some = build_matrices(some, some if group is samples else samples, scaling, out)
         scalings: list[Scaling | None] = [*some.scalings] if some.scalings else [None] * len(thick)
         for m, matrix, fitted in zip(thick, out, scalings, strict=True):
-            built[m] = _smaller(matrix, group is samples, tolerance), fitted
+            tried = group is not samples or _by_column(group.members[m], group)
+            built[m] = _smaller(matrix, None if tried else tolerance), fitted
     found = [pair for pair in built if pair is not None]
     fitted_ones = [fitted for _, fitted in found if fitted is not None]
     return replace(group, scalings=None if scaling is None else fitted_ones), [kernel for kernel, _ in found]
 
 
-def _smaller(matrix: npt.NDArray[Any], square: bool, tolerance: float) -> LowRank | Full:
-    """Factor a matrix after all, where no factor could be found without it."""
-    factor = compressed(matrix, tolerance) if square else None
+def _smaller(matrix: npt.NDArray[Any], tolerance: float | None) -> LowRank | Full:
+    """Factor a matrix, where that was not tried without it."""
+    factor = None if tolerance is None else compressed(matrix, tolerance)
     # A copy, because the matrix is part of an array that would stay in memory as a whole.
     return Full(matrix.copy()) if factor is None else LowRank(factor, factor)
+
+
+def _by_column(member: Member, group: FittedGroup) -> bool:
+    """Say whether a kernel can be factored without its matrix."""
+    return member.function.by_column and group.width > 0
 
 
 def _factor(
@@ -107,7 +113,7 @@ def _factor(
 ) -> tuple[LowRank | Full, Scaling | None] | None:
     """Factor one kernel from a few of its columns, and fit its scaling; None where it stays a matrix."""
     present = samples.present
-    if not member.function.by_column or group.width == 0:
+    if not _by_column(member, group):
         return None
     diagonal = present * member.function.diagonal_of(samples.points, **member.parameters)
     n_samples, n_basis = len(present), len(group.present)
