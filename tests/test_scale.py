@@ -1,0 +1,96 @@
+"""The common scale in closed form, against a search over scales with the exact bound."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from problems import VARIANTS, total, twin
+from scipy.optimize import minimize_scalar
+
+from bemkl.distributions import Gamma
+from bemkl.inference import NewtonMeans, NewtonWeights, lower_bound_terms, run, sweep
+from bemkl.inference.scale import _root, _scaled, update_scale
+
+
+def bold(name, seed=0):
+    return replace(twin(VARIANTS[name], seed).problem, pair=NewtonMeans(), weights=NewtonWeights())
+
+
+def bound(problem, state):
+    return total(lower_bound_terms(problem, state))
+
+
+def best(problem, state, *, spread):
+    """Find the best scale by search; return it with its bound."""
+    found = minimize_scalar(
+        lambda log: -bound(problem, _scaled(state, np.exp(log), spread=spread)),
+        bounds=(-2.0, 2.0),
+        method="bounded",
+        options={"xatol": 1e-7},
+    )
+    return np.exp(found.x), -found.fun
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_against_a_search(name, seed):
+    """From a state in the middle of a run, where the scale is not right yet."""
+    problem = bold(name, seed)
+    state = run(problem, max_iter=2, tol=None).state
+    state = sweep(replace(problem, weights=problem.weights.cautious), state)
+    reached = state
+    if isinstance(problem.priors.intermediate, Gamma):
+        _, highest = best(problem, state, spread=True)
+        pushed = bound(problem, state)
+        reached = update_scale(problem, state)
+        assert bound(problem, reached) >= max(highest, pushed) - 1e-7
+        return
+    _, highest = best(problem, state, spread=False)
+    reached = update_scale(problem, state)
+    assert_allclose(bound(problem, reached), highest, rtol=0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_bound_rises_and_the_predictor_stays(name):
+    problem = bold(name)
+    state = run(problem, max_iter=1, tol=None).state
+    for factor in (0.2, 0.7, 1.0, 3.0):
+        for spread in (False, isinstance(problem.priors.intermediate, Gamma)):
+            moved = _scaled(state, factor, spread=spread)
+            reached = update_scale(problem, moved)
+            assert bound(problem, reached) >= bound(problem, moved) - 1e-9
+            for index in range(len(problem.blocks)):
+                assert_allclose(reached.predictor(index).mean, state.predictor(index).mean, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if "learned" in name or "regression" in name])
+def test_pushing_everything_leaves_the_rest_of_the_bound(name):
+    """Only the terms of the gamma priors change when all factors are transformed."""
+    problem = bold(name)
+    if not isinstance(problem.priors.intermediate, Gamma):
+        pytest.skip("the deviation is known here")
+    state = run(problem, max_iter=3, tol=None).state
+    before, after = (lower_bound_terms(problem, s) for s in (state, _scaled(state, 1.7, spread=True)))
+    priors = {"sample_precision", "intermediate_precision", "kernel_precision"}
+    rest = [sum(value for key, value in terms.items() if key not in priors) for terms in (before, after)]
+    assert_allclose(rest[0], rest[1], rtol=1e-10)
+    for key in priors:
+        assert before[key] != after[key]
+
+
+def test_a_converged_state_has_the_right_scale():
+    problem = bold("binary")
+    state = run(problem, max_iter=500, tol=None).state
+    reached = update_scale(problem, state)
+    assert_allclose(reached.weights.mean, state.weights.mean, rtol=1e-6)
+
+
+def test_roots():
+    assert _root(1.0, 0.0, 1.0) == pytest.approx(1.0)
+    assert _root(1.0, 0.0, 16.0) == pytest.approx(2.0)
+    for A, X, E in [(2.0, 5.0, 3.0), (2.0, -5.0, 3.0), (1e-8, -1.0, 1e-3), (1e8, 1e3, 1e-8)]:
+        c = _root(A, X, E)
+        assert 2.0 * A * c + X == pytest.approx(2.0 * E / c**3, rel=1e-6)
+    assert _root(0.0, 0.0, 1.0) == 1.0
+    assert _root(np.nan, 0.0, 1.0) == 1.0
