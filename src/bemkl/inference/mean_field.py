@@ -341,5 +341,5 @@ def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> Mea
     return MeanFieldPair(
         SampleWeights.unit(sample_mean, stack.gram()),
         Intermediate(intermediate_mean, identity, np.zeros(n_outputs)),
-        stack.project(sample_mean),
+        stack.project(sample_mean) if sample_mean.any() else np.zeros(intermediate_mean.shape),
     )

@@ -57,19 +57,21 @@ def pivoted_cholesky(column: Column, diagonal: Array, tolerance: float, most: in
         return None
     length = np.sqrt(np.maximum(diagonal, 0.0))
     inverse = np.divide(1.0, length, out=np.zeros(n_points), where=length > 0.0)
+    unit = bool((diagonal == 1.0).all())
     residual = (length > 0.0).astype(np.float64)
     trace = float(residual.sum())
-    factor = np.empty((min(most, 16), n_points))
+    factor = np.empty((min(most, 32), n_points))
     for rank in range(most + 1):
         pivot = int(residual.argmax())
         largest = float(residual[pivot])
         if largest <= tolerance:
-            return np.multiply(factor[:rank], length)
+            return factor[:rank].copy() if unit else np.multiply(factor[:rank], length)
         if rank == most or (rank == most // _PATIENCE and residual.sum() > _HOPELESS * trace):
             return None
         if rank == len(factor):
             factor = np.concatenate([factor, np.empty((min(rank, most - rank), n_points))])
-        new = np.multiply(column(pivot), inverse * inverse[pivot], out=factor[rank])
+        new = factor[rank]
+        new[:] = column(pivot) if unit else column(pivot) * (inverse * inverse[pivot])
         if rank:
             new -= factor[:rank, pivot] @ factor[:rank]
         new *= largest**-0.5
