@@ -33,6 +33,11 @@ def one_pool() -> Iterator[None]:
     product. Alternating between two pools of two threads is several times slower than one thread; here only
     factorisations and inverses are SciPy's, and one thread is enough for them.
 
+    Yields
+    ------
+    None
+        Nothing; the number of threads is restored at the end.
+
     Examples
     --------
     >>> with one_pool():

@@ -75,6 +75,11 @@ def shared_kernels(max_bytes: int = 2**31) -> Iterator[None]:
     max_bytes : int
         Most memory for kept kernels; the ones not used for longest are dropped.
 
+    Yields
+    ------
+    None
+        Nothing; kept kernels are dropped at the end.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine

@@ -15,6 +15,8 @@ from bemkl.inference.protocols import Stack
 from bemkl.linalg import positive_solver
 
 Solve = Callable[[Array], Array]
+Solvers = Callable[[slice], list[Solve]]
+Preconditioner = Callable[[Stack, Coupling], Solvers]
 
 _RESIDUAL_FLOOR = 1e-28
 
@@ -43,6 +45,7 @@ def update_means(
     context: PairContext,
     profile_at: Callable[[Array], Profile],
     n_steps: int,
+    preconditioner: Preconditioner | None = None,
 ) -> MeanFieldPair:
     r"""
     Update q(a) and q(G): optimal covariances, and means from one Newton step in both.
@@ -66,6 +69,8 @@ def update_means(
         Maps means of the predictor to the `Profile` of the likelihood there.
     n_steps : int
         Conjugate gradient steps.
+    preconditioner : callable, optional
+        Makes approximate solvers; `combined_kernel` by default.
 
     Returns
     -------
@@ -81,9 +86,9 @@ def update_means(
     residual = stack.backproject(upsilon * pull - coupled) - lam * pair.sample.mean
 
     mean, projection = np.empty_like(residual), np.empty_like(coupled)
-    precondition = _preconditioner(stack, coupling)
+    solvers = (preconditioner or combined_kernel)(stack, coupling)
     for outputs in _groups(coupled.shape, lam.shape[1]):
-        x, Kx, MKx = _conjugate_gradients(stack, coupling, outputs, residual[outputs], precondition(outputs), n_steps)
+        x, Kx, MKx = _conjugate_gradients(stack, coupling, outputs, residual[outputs], solvers(outputs), n_steps)
         mean[outputs] = pair.sample.mean[outputs] + x
         projection[outputs] = pair.projection[outputs] + Kx
         coupled[outputs] += MKx
@@ -99,25 +104,70 @@ def _groups(shape: tuple[int, ...], n_basis: int) -> list[slice]:
     return [slice(first, min(first + step, n_outputs)) for first in range(0, n_outputs, step)]
 
 
-def _preconditioner(stack: Stack, coupling: Coupling) -> Callable[[slice], list[Solve]]:
+def combined_kernel(stack: Stack, coupling: Coupling) -> Solvers:
     r"""
-    Return a function that gives some outputs their approximate solvers.
+    Precondition by the combined kernel.
 
     With :math:`\mathbf{M}_i \approx c_i\,\tilde{\boldsymbol e}\tilde{\boldsymbol e}^\top + \kappa\,\mathbf{I}` the sum
     over all pairs of kernels collapses to two matrices: the combined kernel and the gram matrix,
 
     .. math:: \Lambda + \kappa\,\mathbf{C} + \mathbf{K}_e^\top \operatorname{diag}(\boldsymbol c)\,\mathbf{K}_e,
               \qquad \mathbf{K}_e = \sum_m \tilde e_m \mathbf{K}_m
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    coupling : Coupling
+        The quadratic model.
+
+    Returns
+    -------
+    callable
+        Maps a slice of outputs to their solvers.
     """
     combined = stack.combine(coupling.context.weights.mean)
     along, across = coupling.rank_one()
 
+    def matrix_of(o: int) -> Array:
+        root = np.sqrt(along[o])[:, None] * combined
+        matrix: Array = root.T @ root + across[o] * stack.gram()
+        return matrix
+
+    return _solvers(matrix_of, coupling)
+
+
+def sample_precision(stack: Stack, coupling: Coupling) -> Solvers:
+    r"""
+    Precondition by the covariance of the sample weights, :math:`(\Lambda + \tilde\upsilon\,\mathbf{C})^{-1}`.
+
+    It is a worse preconditioner, but the same for every form of the same kernels.
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    coupling : Coupling
+        The quadratic model.
+
+    Returns
+    -------
+    callable
+        Maps a slice of outputs to their solvers.
+    """
+    upsilon = coupling.context.intermediate_precision
+    return _solvers(lambda o: upsilon[o] * stack.gram(), coupling)
+
+
+def _solvers(matrix_of: Callable[[int], Array], coupling: Coupling) -> Solvers:
+    """Return a function that factors, for some outputs, their matrices plus the precisions of the sample weights."""
+    lam = coupling.context.sample_precision
+
     def solvers(outputs: slice) -> list[Solve]:
         found = []
-        for o in range(*outputs.indices(len(along))):
-            root = np.sqrt(along[o])[:, None] * combined
-            matrix = root.T @ root + across[o] * stack.gram()
-            matrix[np.diag_indices_from(matrix)] += coupling.context.sample_precision[o]
+        for o in range(*outputs.indices(len(lam))):
+            matrix = matrix_of(o)
+            matrix[np.diag_indices_from(matrix)] += lam[o]
             found.append(positive_solver(matrix, "sample weights"))
         return found
 

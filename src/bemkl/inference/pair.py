@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bemkl.arrays import Array, whole_number
-from bemkl.inference.joint_means import fixed_targets, update_means
+from bemkl.inference.joint_means import Preconditioner, fixed_targets, sample_precision, update_means
 from bemkl.inference.mean_field import MeanFieldPair, unit_pair
 from bemkl.inference.moments import PairContext
 from bemkl.inference.pair_factors import intermediate_covariance, intermediate_factor, sample_factor
 from bemkl.inference.protocols import PairStep, Stack
 from bemkl.linalg import refined_solve
 
-_TO_THE_END = 50
+_STARTING_STEPS = 3
 
 
-def fitted_pair(stack: Stack, context: PairContext, n_steps: int) -> MeanFieldPair:
+def fitted_pair(
+    stack: Stack, context: PairContext, n_steps: int, preconditioner: Preconditioner | None = None
+) -> MeanFieldPair:
     """
     Return the pair that joint means makes of zero means, to start with.
 
@@ -32,6 +34,8 @@ def fitted_pair(stack: Stack, context: PairContext, n_steps: int) -> MeanFieldPa
         First expectations of the neighbours.
     n_steps : int
         Conjugate gradient steps.
+    preconditioner : callable, optional
+        Makes approximate solvers.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def fitted_pair(stack: Stack, context: PairContext, n_steps: int) -> MeanFieldPa
     n_kernels, n_samples, n_basis = stack.shape
     n_outputs = len(context.target)
     zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
-    return update_means(stack, zero, context, fixed_targets(context), n_steps)
+    return update_means(stack, zero, context, fixed_targets(context), n_steps, preconditioner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Plain:
         MeanFieldPair
             The pair.
         """
-        return fitted_pair(stack, context, _TO_THE_END)
+        return fitted_pair(stack, context, _STARTING_STEPS, sample_precision)
 
 
 def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
