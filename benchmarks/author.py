@@ -22,7 +22,7 @@ save('-v6', '{answer}', 'spent', 'probability');
 """
 
 
-def run_author(program: Path, octave: str, folder: Path) -> dict[str, Any]:
+def run_author(program: Path, octave: str, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
     """
     Fit the problem of a folder (see contenders.py) with 200 sweeps, dense weights and a deviation of 1.
 
@@ -42,7 +42,7 @@ def run_author(program: Path, octave: str, folder: Path) -> dict[str, Any]:
     )
     script = _SCRIPT.format(program=program.resolve(), problem=problem, answer=answer)
     command = [octave, "--quiet", "--no-gui", "--eval", script]
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=600, env=environment)
     found = loadmat(answer)
     cpu, wall = found["spent"].ravel()
     probability = found["probability"].ravel()

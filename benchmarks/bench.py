@@ -58,7 +58,9 @@ def main() -> None:
                 for contender in names:
                     about = {"set": name, "n": shape[1], "p": shape[0], "split": repeat, "contender": contender}
                     if contender == AUTHOR:
-                        result = attempt(lambda: run_author(options.author, options.octave, Path(folder)))
+                        result = attempt(
+                            lambda: run_author(options.author, options.octave, Path(folder), settings(options.threads))
+                        )
                     else:
                         python = environments[CONTENDERS[contender][0]]
                         result = fit(contender, python, Path(folder), options.threads)
@@ -105,15 +107,19 @@ def fit(contender: str, python: Path | str, folder: Path, threads: int) -> dict[
     """Run one contender in a process of its own."""
     if isinstance(python, str):
         return {"error": python}
-    names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
-    settings = os.environ | dict.fromkeys(names, str(threads)) | {"PYTHONWARNINGS": "ignore"}
     command = [python, HERE / "contenders.py", contender, folder]
 
     def run() -> dict[str, Any]:
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env=settings, timeout=LIMIT)
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=settings(threads), timeout=LIMIT)
         return dict(json.loads(done.stdout.splitlines()[-1]))
 
     return attempt(run)
+
+
+def settings(threads: int) -> dict[str, str]:
+    """Return the environment of every contender."""
+    names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
+    return os.environ | dict.fromkeys(names, str(threads)) | {"PYTHONWARNINGS": "ignore"}
 
 
 def attempt(run: Any) -> dict[str, Any]:
@@ -122,8 +128,8 @@ def attempt(run: Any) -> dict[str, Any]:
         return dict(run())
     except subprocess.TimeoutExpired:
         return {"error": f"not done after {LIMIT} s"}
-    except (subprocess.CalledProcessError, OSError) as error:
-        return {"error": last_line(getattr(error, "stderr", "") or str(error))}
+    except (subprocess.CalledProcessError, OSError, ValueError, LookupError) as error:
+        return {"error": last_line(getattr(error, "stderr", "") or repr(error))}
 
 
 def last_line(text: str) -> str:

@@ -41,7 +41,7 @@ def table(lines: Sequence[Line]) -> str:
         mine = [line for line in lines if line["contender"] == contender]
         failed = [line["error"] for line in mine if "error" in line]
         if failed:
-            rows.append(f"| {contender} | {failed[0]} |  |  |  |  |  |  |  |")
+            rows.append(f"| {contender} | {failed[0].replace('|', '/')} |  |  |  |  |  |  |  |")
             continue
         cpu = [line["cpu"] for line in mine]
         memory = median(mine, "memory")
@@ -113,7 +113,8 @@ def draw_scores(lines: Sequence[Line], path: Path) -> None:
                 )
         ax.set(xscale="log", xlabel="CPU seconds", ylabel="test accuracy", title=name)
         ax.grid(alpha=0.3)
-    handles, labels = np.atleast_1d(axes)[0].get_legend_handles_labels()
+    found = [pair for ax in np.atleast_1d(axes) for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+    labels, handles = zip(*{label: handle for handle, label in found}.items(), strict=True)
     figure.tight_layout(rect=(0, 0, 0.8, 1))
     figure.legend(handles, labels, loc="center right", fontsize=8)
     figure.savefig(path, dpi=120)

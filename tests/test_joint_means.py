@@ -60,7 +60,7 @@ def test_plain_stays_where_joint_converged(name):
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 10])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_any_number_of_steps_raises_the_bound(name, n_steps):
-    problem = twin(VARIANTS[name], pair=JointMeans(n_steps)).problem
+    problem = twin(VARIANTS[name], pair=JointMeans(n_steps, good_length=1.0)).problem
     bounds = run(problem, max_iter=40, tol=None).lower_bounds
     assert np.diff(bounds).min() >= -1e-10 * np.abs(bounds).max()
 
@@ -69,7 +69,7 @@ def test_any_number_of_steps_raises_the_bound(name, n_steps):
 def test_one_update_beats_the_two_plain_ones(name):
     """From the same state, solving the means together cannot end below updating them in turn."""
     twins = twin(VARIANTS[name])
-    joint = replace(twins.problem, pair=JointMeans(n_steps=100))
+    joint = replace(twins.problem, pair=JointMeans(n_steps=100, good_length=1.0))
     plain_bound, joint_bound = (
         total(lower_bound_terms(problem, sweep_pair(problem, twins.state))) for problem in (twins.problem, joint)
     )
@@ -90,7 +90,7 @@ def test_grouping_of_outputs_does_not_matter():
     """With one kernel and fewer samples than basis points every output is a group of its own."""
     rng = np.random.default_rng(0)
     K, y = rng.normal(size=(1, 4, 6)), rng.choice([-1.0, 1.0], size=(4, 3))
-    together = Problem([Block(DenseStack(K), Probit(y))], pair=JointMeans(n_steps=50))
+    together = Problem([Block(DenseStack(K), Probit(y))], pair=JointMeans(n_steps=50, good_length=1.0))
     apart = replace(together, blocks=[Block(DenseStack(K), Probit(y[:, o])) for o in range(3)])
     found, expected = (run(problem, max_iter=5, tol=None) for problem in (together, apart))
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-12)

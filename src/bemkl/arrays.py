@@ -169,6 +169,33 @@ def finite_number(name: str, value: Any, *, least: float, allow_least: bool = Fa
     return number
 
 
+def fraction(name: str, value: Any) -> float:
+    """
+    Check a number between 0 and 1 that the user passed.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    value : Any
+        What the user passed.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is not between 0 and 1.
+    """
+    number = finite_number(name, value, least=0.0)
+    if number >= 1.0:
+        raise ValueError(f"{name}: expected a number between 0 and 1, got {value!r}.")
+    return number
+
+
 def whole_number(name: str, value: Any, *, least: int) -> int:
     """
     Check one whole number that the user passed.

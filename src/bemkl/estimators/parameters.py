@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from bemkl.arrays import finite_number
+from bemkl.arrays import finite_number, fraction
 from bemkl.distributions import Gamma, PointMass, Precision
 from bemkl.inference import DENSE, SPARSE, Free, NewtonMeans, NewtonWeights, Plain
 
@@ -111,7 +111,7 @@ def factor_tolerance(value: Any) -> float | None:
     float or None
         The accuracy; None for full matrices.
     """
-    return None if value is None else finite_number("factor_tol", value, least=0.0)
+    return None if value is None else fraction("factor_tol", value)
 
 
 def interval_width(coverage: Any) -> float:

@@ -25,7 +25,8 @@ class Memo:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
+        self._locks: dict[str, RLock] = {}
         self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
         self._lock = RLock()
 
@@ -48,14 +49,21 @@ class Memo:
             The result.
         """
         with self._lock:
+            lock = self._locks.setdefault(key, RLock())
+        with lock:
             if key not in self._kept:
                 result = compute()
-                self._kept[key] = result, size_of(result)
-            self._kept.move_to_end(key)
-            result, _ = self._kept[key]
-            while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > self._max_bytes:
-                self._kept.popitem(last=False)
-            return result
+                size = size_of(result)
+                if size > self.max_bytes:
+                    return result
+                with self._lock:
+                    self._kept[key] = result, size
+                    while sum(size for _, size in self._kept.values()) > self.max_bytes:
+                        self._kept.popitem(last=False)
+                return result
+            with self._lock:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
 
 
 _active: list[Memo] = []
@@ -68,7 +76,8 @@ def shared_kernels(max_bytes: int = 2**31) -> Iterator[None]:
 
     A search over priors, deviations or margins fits the same bank to the same folds for every candidate. Inside this
     context the kernels of a fold, and the sum of their squares, are computed for the first candidate only. It covers
-    the threads of one process; searches with several processes compute kernels in each fit as ever.
+    the threads of one process; searches with several processes compute kernels in each fit as ever, and so do banks
+    with functions of your own, because a name does not say what a function does.
 
     Parameters
     ----------
@@ -100,16 +109,21 @@ def shared_kernels(max_bytes: int = 2**31) -> Iterator[None]:
         _active.remove(memo)
 
 
-def sharing() -> bool:
+def room_for(size: int) -> bool:
     """
-    Say whether there is a context that shares kernels.
+    Say whether there is a context that shares kernels, and would keep a result of some size.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
 
     Returns
     -------
     bool
         Whether there is one.
     """
-    return bool(_active)
+    return bool(_active) and size <= _active[-1].max_bytes
 
 
 def shared(parts: Any, compute: Callable[[], Any], size_of: Callable[[Any], int]) -> Any:

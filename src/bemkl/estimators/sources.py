@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from bemkl.arrays import Array
-from bemkl.estimators.sharing import shared, sharing
+from bemkl.estimators.sharing import room_for, shared
 from bemkl.inference.problem import ASYMMETRY_TOLERANCE
 from bemkl.inference.protocols import Stack
 from bemkl.kernels import KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels
@@ -71,9 +71,10 @@ class BankSource:
             # The bank is kept too, so that no other object can get its identity.
             return self.bank, list(self.bank.blocks(X, max_bytes=_BLOCK_BYTES))
 
-        if not sharing():
+        size = 8 * count_samples(X) * len(self.bank.groups_[0].present) * len(self.names)
+        if not room_for(size):
             return self.bank.blocks(X, max_bytes=_BLOCK_BYTES)
-        _, stacks = shared((id(self.bank), X), compute, lambda kept: sum(8 * int(np.prod(s.shape)) for s in kept[1]))
+        _, stacks = shared((id(self.bank), X), compute, lambda _: size)
         return iter(stacks)
 
 
@@ -115,6 +116,8 @@ class PrecomputedSource:
         """
         stack = self._checked(X)
         n_samples, n_basis, n_kernels = stack.shape
+        if n_samples == 0:
+            raise ValueError("X: Found array with 0 sample(s), while a minimum of 1 is required.")
         step = max(1, _BLOCK_BYTES // (8 * n_kernels * n_basis))
         for first in range(0, n_samples, step):
             yield stack[first : first + step]
@@ -185,7 +188,9 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, t
             return BankSource(bank), bank.fit_transform(X, basis=rows).dense(), rows
         return BankSource(bank), bank.fit_factored(X, basis=rows, tolerance=tolerance), rows
 
-    draws = None if landmarks is None else rng.bit_generator.state
+    if any(not isinstance(getattr(spec, "kernel", None), str) for spec in kernels.specs):
+        return fit()
+    draws = rng.bit_generator.state if isinstance(landmarks, int | str | tuple) else None
     fitted: Fitted = shared((kernels, X, landmarks, draws, tolerance), fit, lambda found: found[1].n_values * 8)
     return fitted
 

@@ -165,14 +165,17 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
 
 def _climb(problem: Problem, state: State, bound: float) -> tuple[State, dict[str, float]]:
     """Sweep boldly; where that lowers the bound, sweep again with steps that cannot."""
-    reached = sweep(problem, state)
-    terms = lower_bound_terms(problem, reached)
-    size = sum(abs(value) for value in terms.values())
-    if sum(terms.values()) >= bound - _ROUNDING * size:
-        return reached, terms
     cautious = replace(problem, pair=problem.pair.cautious, weights=problem.weights.cautious)
-    if cautious.pair is problem.pair and cautious.weights is problem.weights:
-        return reached, terms
+    careful = cautious.pair is problem.pair and cautious.weights is problem.weights
+    try:
+        reached = sweep(problem, state)
+        terms = lower_bound_terms(problem, reached)
+        size = sum(abs(value) for value in terms.values())
+        if careful or sum(terms.values()) >= bound - _ROUNDING * size:
+            return reached, terms
+    except np.linalg.LinAlgError:
+        if careful:
+            raise
     reached = sweep(cautious, state)
     return reached, lower_bound_terms(cautious, reached)
 

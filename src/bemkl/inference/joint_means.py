@@ -45,6 +45,7 @@ def update_means(
     context: PairContext,
     profile_at: Callable[[Array], Profile],
     n_steps: int,
+    good_length: float = 1.0,
     preconditioner: Preconditioner | None = None,
 ) -> MeanFieldPair:
     r"""
@@ -68,7 +69,10 @@ def update_means(
     profile_at : callable
         Maps means of the predictor to the `Profile` of the likelihood there.
     n_steps : int
-        Conjugate gradient steps.
+        Most conjugate gradient steps.
+    good_length : float
+        Steps end when their lengths are between 1 / good_length and good_length: with a good preconditioner the first
+        one has a length of about 1, and is enough.
     preconditioner : callable, optional
         Makes approximate solvers; `combined_kernel` by default.
 
@@ -88,7 +92,9 @@ def update_means(
     mean, projection = np.empty_like(residual), np.empty_like(coupled)
     solvers = (preconditioner or combined_kernel)(stack, coupling)
     for outputs in _groups(coupled.shape, lam.shape[1]):
-        x, Kx, MKx = _conjugate_gradients(stack, coupling, outputs, residual[outputs], solvers(outputs), n_steps)
+        x, Kx, MKx = _conjugate_gradients(
+            stack, coupling, outputs, residual[outputs], solvers(outputs), n_steps, good_length
+        )
         mean[outputs] = pair.sample.mean[outputs] + x
         projection[outputs] = pair.projection[outputs] + Kx
         coupled[outputs] += MKx
@@ -181,6 +187,7 @@ def _conjugate_gradients(
     residual: Array,
     solvers: list[Solve],
     n_steps: int,
+    good_length: float,
 ) -> tuple[Array, Array, Array]:
     """
     Take steps from zero; each raises the quadratic model.
@@ -206,7 +213,8 @@ def _conjugate_gradients(
         x = x + length[:, None] * p
         Kx = Kx + length[:, None, None] * Kp
         MKx = MKx + length[:, None, None] * MKp
-        if step == n_steps - 1 or not length.any():
+        well = (length > 1.0 / good_length) & (length < good_length)
+        if step == n_steps - 1 or (well | (length == 0.0)).all():
             break
         r = r - length[:, None] * (lam * p + stack.backproject(MKp))
         z = precondition(r)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bemkl.arrays import Array, whole_number
+from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.inference.joint_means import Preconditioner, fixed_targets, sample_precision, update_means
 from bemkl.inference.mean_field import MeanFieldPair, unit_pair
 from bemkl.inference.moments import PairContext
@@ -19,7 +19,11 @@ _STARTING_STEPS = 3
 
 
 def fitted_pair(
-    stack: Stack, context: PairContext, n_steps: int, preconditioner: Preconditioner | None = None
+    stack: Stack,
+    context: PairContext,
+    n_steps: int,
+    good_length: float = 1.0,
+    preconditioner: Preconditioner | None = None,
 ) -> MeanFieldPair:
     """
     Return the pair that joint means makes of zero means, to start with.
@@ -33,7 +37,9 @@ def fitted_pair(
     context : PairContext
         First expectations of the neighbours.
     n_steps : int
-        Conjugate gradient steps.
+        Most conjugate gradient steps.
+    good_length : float
+        Lengths that end the steps, as in `update_means`.
     preconditioner : callable, optional
         Makes approximate solvers.
 
@@ -45,7 +51,7 @@ def fitted_pair(
     n_kernels, n_samples, n_basis = stack.shape
     n_outputs = len(context.target)
     zero = unit_pair(stack, np.zeros((n_outputs, n_basis)), np.zeros((n_outputs, n_kernels, n_samples)))
-    return update_means(stack, zero, context, fixed_targets(context), n_steps, preconditioner)
+    return update_means(stack, zero, context, fixed_targets(context), n_steps, good_length, preconditioner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Plain:
         MeanFieldPair
             The pair.
         """
-        return fitted_pair(stack, context, _STARTING_STEPS, sample_precision)
+        return fitted_pair(stack, context, _STARTING_STEPS, preconditioner=sample_precision)
 
 
 def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -150,14 +156,19 @@ class JointMeans:
     Parameters
     ----------
     n_steps : int
-        Conjugate gradient steps an update. More than one hardly pays.
+        Most conjugate gradient steps an update.
+    good_length : float
+        Steps end when their lengths are between 1 / good_length and good_length: with a good preconditioner the first
+        one has a length of about 1, and more of them hardly pay. At 1 they go on.
     """
 
-    n_steps: int = 1
+    n_steps: int = 8
+    good_length: float = 1.5
 
     def __post_init__(self) -> None:
         """Refuse an update that does nothing."""
         whole_number("n_steps", self.n_steps, least=1)
+        finite_number("good_length", self.good_length, least=1.0, allow_least=True)
 
     @property
     def cautious(self) -> JointMeans:
@@ -185,10 +196,10 @@ class JointMeans:
         MeanFieldPair
             The pair.
         """
-        return fitted_pair(stack, context, self.n_steps)
+        return fitted_pair(stack, context, self.n_steps, self.good_length)
 
     def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
-        return update_means(stack, pair, context, fixed_targets(context), self.n_steps)
+        return update_means(stack, pair, context, fixed_targets(context), self.n_steps, self.good_length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +215,15 @@ class NewtonMeans(JointMeans):
     Parameters
     ----------
     n_steps : int
-        Conjugate gradient steps an update. More than one hardly pays.
+        Most conjugate gradient steps an update.
+    good_length : float
+        Lengths that end the steps, as in `JointMeans`.
     """
 
     @property
     def cautious(self) -> JointMeans:
         """Joint means with the targets fixed."""
-        return JointMeans(self.n_steps)
+        return JointMeans(self.n_steps, self.good_length)
 
     def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
-        return update_means(stack, pair, context, context.profile, self.n_steps)
+        return update_means(stack, pair, context, context.profile, self.n_steps, self.good_length)

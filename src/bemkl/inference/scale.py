@@ -110,11 +110,11 @@ def _scaled(state: State, factor: float, *, spread: bool) -> State:
     for block in state.blocks:
         scaled = replace(block, pair=block.pair.scaled(factor, spread=spread))
         if spread:
-            precisions = block.sample_precision, block.intermediate_precision
-            first, second = (
-                Gamma(p.shape, np.asarray(p.scale) / factor**2) for p in precisions if isinstance(p, Gamma)
+            scaled = replace(
+                scaled,
+                sample_precision=_divided(block.sample_precision, factor**2),
+                intermediate_precision=_divided(block.intermediate_precision, factor**2),
             )
-            scaled = replace(scaled, sample_precision=first, intermediate_precision=second)
         blocks.append(scaled)
     return State(tuple(blocks), state.weights.scaled(1.0 / factor, spread=spread))
 

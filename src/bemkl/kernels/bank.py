@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bemkl.arrays import Array, finite_number
+from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import build_kernels, build_matrices
 from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.kernel_stack import KernelStack, distinct
@@ -140,7 +140,7 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """
         samples, everything = self._learn(X)
         rows, groups = _restricted(everything, basis, samples)
-        tolerance = finite_number("tolerance", tolerance, least=0.0)
+        tolerance = fraction("tolerance", tolerance)
         built = [
             build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype)
             for group, whole in zip(groups, everything, strict=True)
@@ -281,6 +281,12 @@ def _restricted(
     if basis is None:
         return slice(None), groups
     rows = check_rows("basis", basis, samples.n_samples)
+    for group in groups:
+        if not group.present[rows].any():
+            raise ValueError(
+                f"landmarks: none of the {len(rows)} landmarks has {group.label}. Take more of them, or name rows such "
+                "that each view is there."
+            )
     return rows, [group.restricted(rows) for group in groups]
 
 

@@ -66,7 +66,7 @@ def pivoted_cholesky(column: Column, diagonal: Array, tolerance: float, most: in
         largest = float(residual[pivot])
         if largest <= tolerance:
             return factor[:rank].copy() if unit else np.multiply(factor[:rank], length)
-        if rank == most or (rank == most // _PATIENCE and residual.sum() > _HOPELESS * trace):
+        if rank == most or (rank == max(1, most // _PATIENCE) and residual.sum() > _HOPELESS * trace):
             return None
         if rank == len(factor):
             factor = np.concatenate([factor, np.empty((min(rank, most - rank), n_points))])

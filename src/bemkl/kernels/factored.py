@@ -82,6 +82,8 @@ class LowRank:
             The root.
         """
         inner = self.left @ self.left.T
+        if not inner.any():
+            return np.zeros_like(self.right)
         # The last columns of a factor are as small as its tolerance: a ridge of the size of rounding keeps the rest.
         inner[np.diag_indices_from(inner)] += _RIDGE * len(inner) * inner.trace()
         root: Array = np.linalg.cholesky(inner).T @ self.right
@@ -319,8 +321,8 @@ class FactoredStack:
         r"""
         Approximate the weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
 
-        Of each factor, only the first columns that make up 95 % of the trace are used, in single precision: enough for
-        a preconditioner, at a fraction of the cost.
+        Of many factors, only the first columns that make up 95 % of the trace are used, in single precision: enough
+        for a preconditioner, at a fraction of the cost.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from bemkl.arrays import Array, whole_number
 
 Similarity = Callable[[int], Array]
+_ROUNDING = 1e-12
 _UNEXPLAINED = 0.01
 
 
@@ -133,11 +134,12 @@ def _pivoted(
         candidates = residual.copy()
         candidates[chosen] = -np.inf
         pivot = int(candidates.argmax())
-        column = similarity(pivot) - factor @ factor[pivot]
-        column /= np.sqrt(max(residual[pivot], np.finfo(np.float64).eps))
+        chosen.append(pivot)
+        if residual[pivot] <= _ROUNDING:
+            continue  # explained by the others: dividing by it would blow up what is left of rounding
+        column = (similarity(pivot) - factor @ factor[pivot]) / np.sqrt(residual[pivot])
         factor = np.column_stack([factor, column])
         residual = np.maximum(residual - column**2, 0.0)
-        chosen.append(pivot)
     return np.array(chosen, dtype=np.intp)
 
 
