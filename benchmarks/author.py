@@ -42,7 +42,7 @@ def run_author(program: Path, octave: str, folder: Path, environment: dict[str, 
     )
     script = _SCRIPT.format(program=program.resolve(), problem=problem, answer=answer)
     command = [octave, "--quiet", "--no-gui", "--eval", script]
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=600, env=environment)
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=120, env=environment)
     found = loadmat(answer)
     cpu, wall = found["spent"].ravel()
     probability = found["probability"].ravel()
