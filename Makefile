@@ -16,7 +16,7 @@ figures: $(VENV)/.installed-test
 	$(RUN) examples/breast_cancer.py docs/images/breast_cancer.png
 	$(RUN) examples/views.py docs/images/views.png
 
-# About ten minutes; other packages go into environments of their own under .bench.
+# About a quarter of an hour; other packages go into environments of their own under .bench.
 bench: $(VENV)/.installed-test
 	$(RUN) benchmarks/bench.py
 

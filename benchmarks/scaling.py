@@ -25,7 +25,7 @@ import numpy as np
 HERE = Path(__file__).parent
 N_FEATURES = 8
 AXES = {
-    "samples": [100, 200, 400, 800, 1600, 3200, 5000],
+    "samples": [100, 200, 400, 800, 1600, 3200],
     "samples, 200 landmarks": [500, 1000, 2000, 5000, 10000, 20000],
     "kernels": [10, 30, 100, 300, 1000, 2000],
     "outputs": [1, 3, 10, 30, 100],
