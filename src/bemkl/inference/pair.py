@@ -163,7 +163,7 @@ class JointMeans:
     """
 
     n_steps: int = 8
-    good_length: float = 1.5
+    good_length: float = 3.0
 
     def __post_init__(self) -> None:
         """Refuse an update that does nothing."""
