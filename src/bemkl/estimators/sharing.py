@@ -51,19 +51,21 @@ class Memo:
         with self._lock:
             lock = self._locks.setdefault(key, RLock())
         with lock:
-            if key not in self._kept:
-                result = compute()
-                size = size_of(result)
-                if size > self.max_bytes:
-                    return result
-                with self._lock:
-                    self._kept[key] = result, size
-                    while sum(size for _, size in self._kept.values()) > self.max_bytes:
-                        self._kept.popitem(last=False)
-                return result
             with self._lock:
-                self._kept.move_to_end(key)
-                return self._kept[key][0]
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key][0]
+            result = compute()
+            self._keep(key, result, size_of(result))
+            return result
+
+    def _keep(self, key: str, result: Any, size: int) -> None:
+        if size > self.max_bytes:
+            return
+        with self._lock:
+            self._kept[key] = result, size
+            while sum(kept for _, kept in self._kept.values()) > self.max_bytes:
+                self._kept.popitem(last=False)
 
 
 _active: list[Memo] = []
