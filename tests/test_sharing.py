@@ -1,5 +1,7 @@
 """Shared kernels: the same search, with each kernel computed once."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -98,6 +100,16 @@ def test_memory_is_bounded():
     assert get("large", size=100) == "LARGE"
     assert get("b") == "B"
     assert computed == ["a", "b", "c", "b", "large"]
+
+
+def test_threads_that_evict_each_other_get_their_own_results():
+    memo = Memo(max_bytes=10)
+
+    def work(number):
+        return [memo.get(str(k), lambda k=k: k, lambda _: 10) for k in (number, number + 1) * 200]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [[n, n + 1] * 200 for n in range(4)]
 
 
 def test_large_predictions_are_not_kept(calls):
