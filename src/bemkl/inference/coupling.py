@@ -76,7 +76,7 @@ class Coupling:
         q = covariance @ e
         excess = curvature - context.output_precision[:, None]
         shrinkage = 1.0 + excess * (q @ e)[:, None]
-        matrix = mean_coupling(covariance, context)
+        matrix = mean_coupling(covariance, context.intermediate_precision)
         return cls(context, curvature, covariance, logdet, matrix, q, shrinkage, excess / shrinkage)
 
     def couple(self, x: Array, outputs: slice = slice(None)) -> Array:

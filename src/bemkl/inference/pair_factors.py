@@ -118,27 +118,31 @@ def intermediate_factor(projection: Array, covariance: Array, logdet: Array, con
     return Intermediate(covariance @ (upsilon * projection) + pull, covariance, logdet)
 
 
-def mean_coupling(covariance: Array, context: PairContext) -> Array:
+def mean_coupling(covariance: Array, upsilon: Array) -> Array:
     r"""
     Matrix that couples the kernels once the means of G are eliminated (derivation, section 5).
 
     .. math:: \mathbf{M} = \tilde\upsilon (\mathbf{I} - \tilde\upsilon\,\Sigma(\boldsymbol g))
-              = \tilde\upsilon\tilde\tau\,\Sigma(\boldsymbol g)\,\widetilde{\boldsymbol e\boldsymbol e^\top}
+
+    The subtraction loses no more digits than the plain update of a does, which is pulled by G and held back by its
+    projection.
 
     Parameters
     ----------
     covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
         Covariances of the intermediate outputs, possibly one broadcast to all outputs.
-    context : PairContext
-        Expectations of the neighbours.
+    upsilon : ndarray of shape (n_outputs,)
+        Expected precisions of the intermediate outputs.
 
     Returns
     -------
     ndarray of shape (n_outputs, n_kernels, n_kernels)
         The matrices, broadcast likewise.
     """
-    distinct, which = _distinct_precisions(context)
-    owners = [int(np.argmax(which == k)) for k in range(len(distinct))]
-    second = context.weights.second
-    couplings = [upsilon * tau * (covariance[o] @ second) for (upsilon, tau), o in zip(distinct, owners, strict=True)]
-    return _deal(couplings, which)
+    shared = covariance.strides[0] == 0 and bool((upsilon == upsilon[0]).all())
+    some = covariance[:1] if shared else covariance
+    scale = upsilon[: len(some), None, None]
+    matrix = -(scale**2) * some
+    kernels = np.arange(matrix.shape[1])
+    matrix[:, kernels, kernels] += scale[:, 0]
+    return np.broadcast_to(matrix, covariance.shape)
