@@ -26,6 +26,10 @@ ARROWS = {
 }
 # Within the inference: each file knows only the ones before it.
 INFERENCE_ORDER = [
+    "symmetric",
+    "thin",
+    "per_output",
+    "bordered",
     "priors",
     "moments",
     "posteriors",

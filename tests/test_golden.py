@@ -46,7 +46,7 @@ def test_state(trajectory):
             expected = np.ravel([case.get(f"{prefix}gamma_{parameter}", task) for task in range(case.n_tasks)])
             assert_close(np.broadcast_to(gamma, expected.shape), expected, f"{prefix}gamma_{parameter}")
         assert_close(weights.mean, case.arrays[f"{prefix}be_mu"], f"{prefix}be_mu")
-        assert_close(weights.covariance, case.arrays[f"{prefix}be_sigma"], f"{prefix}be_sigma")
+        assert_close(np.asarray(weights.covariance), case.arrays[f"{prefix}be_sigma"], f"{prefix}be_sigma")
         for task, block in enumerate(state.blocks):
             check_block(case, problem, block, prefix, task)
 
@@ -63,7 +63,8 @@ def check_block(case, problem, block, prefix, task):
     covariances = [sample_covariance(gram, *recipe)[0] for recipe in zip(sample.diagonal, sample.scale, strict=True)]
     expect("a_sigma", np.stack(covariances), 2)
     expect("G_mu", block.pair.intermediate_mean, 2)
-    expect("G_sigma", block.pair.intermediate.covariance[: len(case.outputs_first(prefix + "G_sigma", task, 2))], 2)
+    spread = np.asarray(block.pair.intermediate.covariance)
+    expect("G_sigma", spread[: len(case.outputs_first(prefix + "G_sigma", task, 2))], 2)
     if case.classifies:
         expect("f_loc", block.output.scores.location, 1)
         expect("f_mu", block.output.target, 1)

@@ -22,7 +22,7 @@ PLAIN_SWEEPS = {
 def expectations(state):
     """Return the numbers that a fixed point has to share."""
     yield state.weights.mean
-    yield state.weights.covariance
+    yield np.asarray(state.weights.covariance)
     yield state.weights.kernel_precision.mean
     for block in state.blocks:
         yield block.pair.sample_mean

@@ -72,7 +72,7 @@ def test_coupling_of_the_kernels_of_a_sample():
     weights, tau = context.weights, context.output_precision
     for o, i in np.ndindex(*curvature.shape):
         upsilon = context.intermediate_precision[o]
-        precision = upsilon * np.eye(problem.n_kernels) + tau[o] * weights.covariance
+        precision = upsilon * np.eye(problem.n_kernels) + tau[o] * np.asarray(weights.covariance)
         precision += curvature[o, i] * np.outer(weights.mean, weights.mean)
         expected = upsilon * (x[o, :, i] - upsilon * np.linalg.solve(precision, x[o, :, i]))
         assert_allclose(found[o, :, i], expected, rtol=1e-10, atol=1e-12)

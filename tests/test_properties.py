@@ -22,6 +22,7 @@ from bemkl.inference import (
     lower_bound_terms,
     run,
 )
+from bemkl.inference.bordered import JointCovariance
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
@@ -153,7 +154,8 @@ def test_scaling_the_responses_shifts_the_bound(start, c, pair):
     )
     start_state = initialise(base)
     weights = start_state.weights
-    moved = replace(weights, mean=c * weights.mean, covariance=c**2 * weights.covariance)
+    independent = JointCovariance.independent(c**2 * weights.covariance.diagonal(), weights.n_biases)
+    moved = replace(weights, mean=c * weights.mean, covariance=independent)
     moved_state = replace(
         start_state,
         weights=moved,

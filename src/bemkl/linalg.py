@@ -11,7 +11,7 @@ from bemkl.arrays import Array
 
 _JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 _REFINEMENTS = 2
-_WAY_OUT = "Look for extreme values in the kernels, the targets, the margin or the starting state."
+WAY_OUT = "Look for extreme values in the kernels, the targets, the margin or the starting state."
 
 
 def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
@@ -53,9 +53,7 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     """
     diagonal = matrix.diagonal()
     if not (np.isfinite(matrix).all() and (diagonal > 0.0).all()):
-        raise np.linalg.LinAlgError(
-            f"the precision of the {name} is not finite or has no positive diagonal. {_WAY_OUT}"
-        )
+        raise np.linalg.LinAlgError(f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}")
     scale = 1.0 / np.sqrt(diagonal)
     factor = _cholesky(matrix * scale[:, None] * scale, name)
     logdet = 2.0 * float(np.sum(np.log(scale) - np.log(factor.diagonal())))
@@ -108,11 +106,11 @@ def _cholesky(matrix: Array, name: str) -> Array:
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     raise np.linalg.LinAlgError(
         f"the precision of the {name} is not positive definite: scaled to unit diagonal, its smallest eigenvalue is "
-        f"{smallest:.3g}. {_WAY_OUT}"
+        f"{smallest:.3g}. {WAY_OUT}"
     )
 
 
-def refined_solve(inverse: Array, residual_of: Callable[[Array], Array], right: Array) -> Array:
+def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array], Array], right: Array) -> Array:
     """
     Solve a system with a matrix whose inverse is known, and take out the rounding of that inverse.
 
@@ -121,8 +119,8 @@ def refined_solve(inverse: Array, residual_of: Callable[[Array], Array], right: 
 
     Parameters
     ----------
-    inverse : ndarray of shape (n, n)
-        Inverse of the matrix.
+    apply : callable
+        Multiplies a vector with the inverse of the matrix.
     residual_of : callable
         Maps a trial solution x to right - matrix @ x.
     right : ndarray of shape (n,)
@@ -133,7 +131,7 @@ def refined_solve(inverse: Array, residual_of: Callable[[Array], Array], right: 
     ndarray of shape (n,)
         The solution.
     """
-    solution = inverse @ right
+    solution = apply(right)
     for _ in range(_REFINEMENTS):
-        solution = solution + inverse @ residual_of(solution)
+        solution = solution + apply(residual_of(solution))
     return solution

@@ -9,6 +9,7 @@ import numpy as np
 from bemkl.arrays import Array
 from bemkl.inference.moments import PairContext, Profile
 from bemkl.inference.pair_factors import intermediate_covariance, mean_coupling
+from bemkl.inference.per_output import PerOutput
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,11 +32,11 @@ class Coupling:
         Expectations of the neighbours.
     curvature : ndarray of shape (n_outputs, n_samples)
         The curvatures :math:`w_i`, at most :math:`\tilde\tau`.
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
+    covariance : PerOutput
         The matrices :math:`\Sigma(\boldsymbol g)`.
     logdet : ndarray of shape (n_outputs,)
         Their log-determinants.
-    matrix : ndarray of shape (n_outputs, n_kernels, n_kernels)
+    matrix : PerOutput
         :math:`\mathbf{M}` for the precision of the targets.
     direction : ndarray of shape (n_outputs, n_kernels)
         The vectors q.
@@ -47,9 +48,9 @@ class Coupling:
 
     context: PairContext
     curvature: Array
-    covariance: Array
+    covariance: PerOutput
     logdet: Array
-    matrix: Array
+    matrix: PerOutput
     direction: Array
     shrinkage: Array
     correction: Array
@@ -95,7 +96,7 @@ class Coupling:
         ndarray of shape (n_outputs, n_kernels, n_samples)
             The products.
         """
-        product: Array = self.matrix[outputs] @ x
+        product = self.matrix.some(outputs) @ x
         rho = self.correction[outputs]
         if rho.any():
             q, upsilon = self.direction[outputs], self.context.intermediate_precision[outputs, None]
@@ -124,7 +125,7 @@ class Coupling:
         """
         weights, tau = self.context.weights, self.context.output_precision[:, None]
         slope = profile.curvature * (predictor - weights.bias[:, None]) + profile.gradient
-        offset = tau * np.einsum("lmn,nl->lm", self.covariance, weights.cross)
+        offset = tau * self.covariance.times_rows(weights.cross.T)
         bent = tau * self.correction * np.einsum("lm,ml->l", self.direction, weights.cross)[:, None]
         along = slope / self.shrinkage + bent
         pull: Array = self.direction[:, :, None] * along[:, None, :] - offset[:, :, None]
@@ -152,5 +153,5 @@ class Coupling:
         upsilon, tau = self.context.intermediate_precision, self.context.output_precision
         squared = float(self.context.weights.mean @ self.context.weights.mean)
         along = upsilon[:, None] * self.curvature / (upsilon[:, None] + self.curvature * squared)
-        left = np.trace(self.matrix, axis1=1, axis2=2) - upsilon * tau * squared / (upsilon + tau * squared)
-        return along, np.maximum(left, 0.0) / self.matrix.shape[1]
+        left = self.matrix.each(lambda matrix: matrix.trace()) - upsilon * tau * squared / (upsilon + tau * squared)
+        return along, np.maximum(left, 0.0) / len(self.context.weights.mean)

@@ -8,7 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from bemkl.arrays import Array
+from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
+from bemkl.inference.symmetric import Symmetric
+from bemkl.inference.thin import gram
 from bemkl.linalg import inverse_and_logdet
 
 
@@ -75,20 +78,20 @@ class Intermediate:
     ----------
     mean : ndarray of shape (n_outputs, n_kernels, n_samples)
         Means.
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
-        Covariances, possibly one broadcast to all outputs.
+    covariance : PerOutput
+        Covariances, of size n_kernels.
     logdet : ndarray of shape (n_outputs,)
         Their log-determinants.
     """
 
     mean: Array
-    covariance: Array
+    covariance: PerOutput
     logdet: Array
 
     @cached_property
-    def scatter(self) -> Array:
-        """Sums of the outer products of the means over the samples, shape (n_outputs, n_kernels, n_kernels)."""
-        return np.stack([mean @ mean.T for mean in self.mean])
+    def scatter(self) -> list[Symmetric]:
+        """Sums of the outer products of the means over the samples, one of size n_kernels an output."""
+        return [gram([mean]) for mean in self.mean]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +141,7 @@ class MeanFieldPair:
     @property
     def residual(self) -> Array:
         """Expected squared distance of G from its projections, an output."""
-        spread = np.trace(self.intermediate.covariance, axis1=1, axis2=2)
+        spread = self.intermediate.covariance.each(lambda matrix: matrix.trace())
         residual: Array = self.mean_residual + self._n_samples * spread + self.sample.trace
         return residual
 
@@ -149,7 +152,7 @@ class MeanFieldPair:
         size = self.sample.mean.size + self.projection.size
         return float(0.5 * logdet.sum() + 0.5 * size * (1.0 + np.log(2.0 * np.pi)))
 
-    def second_moment(self, weights: Array) -> Array:
+    def second_moment(self, weights: Array) -> Symmetric:
         """
         Sum E[G Gᵀ] over the outputs.
 
@@ -160,15 +163,17 @@ class MeanFieldPair:
 
         Returns
         -------
-        ndarray of shape (n_kernels, n_kernels)
-            The sum.
+        Symmetric
+            The sum, of size n_kernels.
         """
-        spread: Array = np.tensordot(self._n_samples * weights, self.intermediate.covariance, axes=1)
-        return spread + self.scatter(weights)
+        total = self.spread(weights)
+        for scatter, weight in zip(self.intermediate.scatter, weights, strict=True):
+            total = scatter.times(float(weight)) + total
+        return total
 
-    def scatter(self, weights: Array) -> Array:
+    def spread(self, weights: Array) -> Symmetric:
         """
-        Sum the outer products of the means of the intermediate outputs over samples and outputs.
+        Sum the covariances of the intermediate outputs over samples and outputs.
 
         Parameters
         ----------
@@ -177,45 +182,44 @@ class MeanFieldPair:
 
         Returns
         -------
-        ndarray of shape (n_kernels, n_kernels)
-            The sum.
+        Symmetric
+            The sum, of size n_kernels.
         """
-        scatter: Array = np.tensordot(weights, self.intermediate.scatter, axes=1)
-        return scatter
+        return self.intermediate.covariance.weighted_sum(self._n_samples * weights)
 
-    def quadratic(self, matrix: Array) -> Array:
+    def quadratic(self, matrix: Symmetric) -> Array:
         """
         Sum the expected quadratic form of the intermediate outputs over the samples.
 
         Parameters
         ----------
-        matrix : ndarray of shape (n_kernels, n_kernels)
-            Symmetric matrix of the form.
+        matrix : Symmetric of size n_kernels
+            Matrix of the form.
 
         Returns
         -------
         ndarray of shape (n_outputs,)
             The sums.
         """
-        spread = np.einsum("mn,lmn->l", matrix, self.intermediate.covariance)
+        spread = self.intermediate.covariance.each(matrix.inner)
         form: Array = self.quadratic_mean(matrix) + self._n_samples * spread
         return form
 
-    def quadratic_mean(self, matrix: Array) -> Array:
+    def quadratic_mean(self, matrix: Symmetric) -> Array:
         """
         Sum the quadratic form of the means of the intermediate outputs over the samples.
 
         Parameters
         ----------
-        matrix : ndarray of shape (n_kernels, n_kernels)
-            Symmetric matrix of the form.
+        matrix : Symmetric of size n_kernels
+            Matrix of the form.
 
         Returns
         -------
         ndarray of shape (n_outputs,)
             The sums.
         """
-        return np.array([np.vdot(matrix, scatter) for scatter in self.intermediate.scatter])
+        return np.array([matrix.inner(scatter) for scatter in self.intermediate.scatter])
 
     def scaled(self, factor: float, *, spread: bool) -> MeanFieldPair:
         """
@@ -247,10 +251,10 @@ class MeanFieldPair:
             )
             intermediate = replace(
                 intermediate,
-                covariance=square * intermediate.covariance,
+                covariance=intermediate.covariance.times(square),
                 logdet=intermediate.logdet + intermediate.mean.shape[1] * np.log(square),
             )
-        vars(intermediate)["scatter"] = square * self.intermediate.scatter
+        vars(intermediate)["scatter"] = [scatter.times(square) for scatter in self.intermediate.scatter]
         return MeanFieldPair(sample, intermediate, factor * self.projection)
 
     def spread_along(self, direction: Array) -> Array:
@@ -337,9 +341,8 @@ def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> Mea
         The pair.
     """
     n_outputs, n_kernels, _ = intermediate_mean.shape
-    identity = np.broadcast_to(np.eye(n_kernels), (n_outputs, n_kernels, n_kernels))
     return MeanFieldPair(
         SampleWeights.unit(sample_mean, stack.gram()),
-        Intermediate(intermediate_mean, identity, np.zeros(n_outputs)),
+        Intermediate(intermediate_mean, PerOutput.identity(n_outputs, n_kernels), np.zeros(n_outputs)),
         stack.project(sample_mean) if sample_mean.any() else np.zeros(intermediate_mean.shape),
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bemkl.arrays import Array
+from bemkl.inference.symmetric import Symmetric
+from bemkl.inference.thin import Thin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +21,7 @@ class WeightMoments:
     ----------
     mean : ndarray of shape (n_kernels,)
         Mean of the kernel weights e.
-    covariance : ndarray of shape (n_kernels, n_kernels)
+    covariance : Symmetric of size n_kernels
         Covariance of e.
     bias : ndarray of shape (n_outputs,)
         Means of the block's biases b.
@@ -30,15 +32,15 @@ class WeightMoments:
     """
 
     mean: Array
-    covariance: Array
+    covariance: Symmetric
     bias: Array
     bias_variance: Array
     cross: Array
 
     @property
-    def second(self) -> Array:
-        """Second moment E[e eᵀ], shape (n_kernels, n_kernels)."""
-        return self.covariance + np.outer(self.mean, self.mean)
+    def second(self) -> Symmetric:
+        """Second moment E[e eᵀ], of size n_kernels."""
+        return self.covariance + Thin.product(self.mean[:, None])
 
     @property
     def bias_product(self) -> Array:

@@ -9,11 +9,12 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
+from bemkl.inference.bordered import Bordered
 from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.summaries import Evidence
+from bemkl.inference.symmetric import total
 from bemkl.inference.weights import Free, FreeWeights, precision_of, update_bias_precision
-from bemkl.linalg import inverse_and_logdet, positive_solver
 
 _BOLDEST = 10.0
 _MEEKEST = 0.01
@@ -105,29 +106,32 @@ def update_kernel_weights_by_newton(weights: FreeWeights, evidence: Sequence[Evi
         The weights with a new Gaussian.
     """
     precision = precision_of(weights, evidence)
-    covariance, logdet = inverse_and_logdet(precision, "biases and kernel weights")
-    gradient, hessian = -precision @ weights.mean, precision.copy()
+    covariance, logdet = precision.inverse_and_logdet()
+    gradient, kernels = -(precision @ weights.mean), slice(weights.n_biases, None)
+    profiles = []
     for block, biases in zip(evidence, weights.bias_slices, strict=True):
-        _add_block(gradient, hessian, block, biases, weights)
-    step = positive_solver(hessian, "biases and kernel weights")(gradient)
+        G, tau = block.intermediate_mean, block.output_precision[:, None]
+        eta = weights.mean[kernels] @ G + weights.mean[biases, None]
+        profiles.append(block.profile(eta))
+        pull = tau * eta + profiles[-1].gradient
+        gradient[biases] += pull.sum(axis=1)
+        gradient[kernels] += np.einsum("lmi,li->m", G, pull)
+    curvatures = [profile.curvature for profile in profiles]
+    if all((w == block.output_precision[:, None]).all() for w, block in zip(curvatures, evidence, strict=True)):
+        step = covariance @ gradient
+    else:
+        step = _hessian(weights, evidence, curvatures).solve(gradient)
     return replace(weights, mean=weights.mean + step, covariance=covariance, logdet=logdet)
 
 
-def _add_block(gradient: Array, hessian: Array, block: Evidence, biases: slice, weights: FreeWeights) -> None:
-    """Add the pull of optimal targets to the gradient, and what the curvature differs from their precision."""
-    kernels = slice(weights.n_biases, None)
-    G, tau = block.intermediate_mean, block.output_precision[:, None]
-    eta = weights.mean[kernels] @ G + weights.mean[biases, None]
-    profile = block.profile(eta)
-    pull, excess = tau * eta + profile.gradient, profile.curvature - tau
-    gradient[biases] += pull.sum(axis=1)
-    gradient[kernels] += np.einsum("lmi,li->m", G, pull)
-    if not excess.any():
-        return
-    link = (G @ excess[:, :, None])[:, :, 0]
-    hessian[biases, biases] += np.diag(excess.sum(axis=1))
-    hessian[biases, kernels] += link
-    hessian[kernels, biases] += link.T
-    hessian[kernels, kernels] -= block.scatter
-    for root in G * np.sqrt(profile.curvature)[:, None, :]:
-        hessian[kernels, kernels] += root @ root.T
+def _hessian(weights: FreeWeights, evidence: Sequence[Evidence], curvatures: Sequence[Array]) -> Bordered:
+    """Assemble the precision of (b, e) with curvatures in place of the targets' precisions."""
+    link, kernels = [], []
+    for block, w in zip(evidence, curvatures, strict=True):
+        link.append((block.intermediate_mean @ w[:, :, None])[:, :, 0])
+        kernels.append(block.kernel_curvature(w))
+    return Bordered(
+        corner=weights.bias_precision.mean + np.concatenate([w.sum(axis=1) for w in curvatures]),
+        link=np.concatenate(link),
+        kernels=total(kernels).plus_diagonal(weights.kernel_precision.mean),
+    )

@@ -120,7 +120,7 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
 
 def _solve(gram: Array, covariance: Array, lam: Array, upsilon: float, pull: Array) -> Array:
     """Solve (diag λ + υ C) μ = pull with the inverse at hand."""
-    return refined_solve(covariance, lambda mean: pull - lam * mean - upsilon * (gram @ mean), pull)
+    return refined_solve(covariance.__matmul__, lambda mean: pull - lam * mean - upsilon * (gram @ mean), pull)
 
 
 def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:

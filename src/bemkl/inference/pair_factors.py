@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.inference.mean_field import Intermediate, SampleWeights, sample_covariance
 from bemkl.inference.moments import PairContext
+from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
-from bemkl.linalg import inverse_and_logdet
 
 
 def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Array], Array]) -> SampleWeights:
@@ -43,7 +42,7 @@ def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Ar
     return SampleWeights(mean, variance, logdet, trace, diagonal=lam, scale=upsilon)
 
 
-def intermediate_covariance(context: PairContext) -> tuple[Array, Array]:
+def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:
     r"""
     Covariances of the intermediate outputs, after Eq. (3).
 
@@ -59,33 +58,23 @@ def intermediate_covariance(context: PairContext) -> tuple[Array, Array]:
 
     Returns
     -------
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
-        The covariances.
+    covariance : PerOutput
+        The covariances, of size n_kernels.
     logdet : ndarray of shape (n_outputs,)
         Their log-determinants.
     """
-    distinct, which = _distinct_precisions(context)
-    second = context.weights.second
-    identity = np.eye(len(second))
-    found = [inverse_and_logdet(upsilon * identity + tau * second, "intermediate outputs") for upsilon, tau in distinct]
-    return _deal([covariance for covariance, _ in found], which), np.array([logdet for _, logdet in found])[which]
-
-
-def _distinct_precisions(context: PairContext) -> tuple[Array, npt.NDArray[np.intp]]:
-    """Return the distinct pairs of precisions of G and of the targets, and which pair each output has."""
     precisions = np.column_stack([context.intermediate_precision, context.output_precision])
     distinct, which = np.unique(precisions, axis=0, return_inverse=True)
-    return distinct, which.reshape(-1)  # NumPy 2.0 keeps an axis here
+    which = which.reshape(-1)  # NumPy 2.0 keeps an axis here
+    found = [
+        context.weights.second.times(float(tau)).plus_diagonal(upsilon).inverse_and_logdet("intermediate outputs")
+        for upsilon, tau in distinct
+    ]
+    logdet = np.array([logdet for _, logdet in found])
+    return PerOutput([covariance for covariance, _ in found], which), logdet[which]
 
 
-def _deal(matrices: list[Array], which: npt.NDArray[np.intp]) -> Array:
-    """Give each output its matrix, without copies where all have the same."""
-    if len(matrices) == 1:
-        return np.broadcast_to(matrices[0], (len(which), *matrices[0].shape))
-    return np.stack(matrices)[which]
-
-
-def intermediate_factor(projection: Array, covariance: Array, logdet: Array, context: PairContext) -> Intermediate:
+def intermediate_factor(projection: Array, covariance: PerOutput, logdet: Array, context: PairContext) -> Intermediate:
     r"""
     Optimal factor of the intermediate outputs for given sample weights, after Eq. (3).
 
@@ -99,7 +88,7 @@ def intermediate_factor(projection: Array, covariance: Array, logdet: Array, con
     ----------
     projection : ndarray of shape (n_outputs, n_kernels, n_samples)
         Kernels times the mean of the sample weights.
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
+    covariance : PerOutput
         Optimal covariances of G.
     logdet : ndarray of shape (n_outputs,)
         Their log-determinants.
@@ -113,14 +102,14 @@ def intermediate_factor(projection: Array, covariance: Array, logdet: Array, con
     """
     tau, upsilon = context.output_precision[:, None], context.intermediate_precision[:, None, None]
     slope = tau * (covariance @ context.weights.mean)
-    offset = tau * np.einsum("lmn,nl->lm", covariance, context.weights.bias_product)
+    offset = tau * covariance.times_rows(context.weights.bias_product.T)
     pull = slope[:, :, None] * context.target[:, None, :] - offset[:, :, None]
     return Intermediate(covariance @ (upsilon * projection) + pull, covariance, logdet)
 
 
-def mean_coupling(covariance: Array, upsilon: Array) -> Array:
+def mean_coupling(covariance: PerOutput, upsilon: Array) -> PerOutput:
     r"""
-    Matrix that couples the kernels once the means of G are eliminated (derivation, section 5).
+    Matrices that couple the kernels once the means of G are eliminated (derivation, section 5).
 
     .. math:: \mathbf{M} = \tilde\upsilon (\mathbf{I} - \tilde\upsilon\,\Sigma(\boldsymbol g))
 
@@ -129,20 +118,18 @@ def mean_coupling(covariance: Array, upsilon: Array) -> Array:
 
     Parameters
     ----------
-    covariance : ndarray of shape (n_outputs, n_kernels, n_kernels)
-        Covariances of the intermediate outputs, possibly one broadcast to all outputs.
+    covariance : PerOutput
+        Covariances of the intermediate outputs.
     upsilon : ndarray of shape (n_outputs,)
-        Expected precisions of the intermediate outputs.
+        Expected precisions of the intermediate outputs; equal where outputs share a covariance.
 
     Returns
     -------
-    ndarray of shape (n_outputs, n_kernels, n_kernels)
-        The matrices, broadcast likewise.
+    PerOutput
+        The matrices.
     """
-    shared = covariance.strides[0] == 0 and bool((upsilon == upsilon[0]).all())
-    some = covariance[:1] if shared else covariance
-    scale = upsilon[: len(some), None, None]
-    matrix = -(scale**2) * some
-    kernels = np.arange(matrix.shape[1])
-    matrix[:, kernels, kernels] += scale[:, 0]
-    return np.broadcast_to(matrix, covariance.shape)
+    matrices = []
+    for k, matrix in enumerate(covariance.distinct):
+        here = float(upsilon[np.argmax(covariance.which == k)])
+        matrices.append(matrix.times(-(here**2)).plus_diagonal(here))
+    return PerOutput(matrices, covariance.which)

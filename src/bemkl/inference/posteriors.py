@@ -7,6 +7,7 @@ from typing import Protocol
 from bemkl.arrays import Array
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
+from bemkl.inference.symmetric import Symmetric
 
 
 class PairPosterior(Protocol):
@@ -32,14 +33,14 @@ class PairPosterior(Protocol):
     def entropy(self) -> float:
         """Entropy of the pair in nats."""
 
-    def scatter(self, weights: Array) -> Array:
-        """Sum G Gᵀ of the means over outputs with the given (n_outputs,) weights, shape (n_kernels, n_kernels)."""
+    def spread(self, weights: Array) -> Symmetric:
+        """Sum the covariances of g over samples, and over outputs with the given (n_outputs,) weights."""
 
-    def second_moment(self, weights: Array) -> Array:
-        """Sum E[G Gᵀ] over outputs with the given (n_outputs,) weights, shape (n_kernels, n_kernels)."""
+    def second_moment(self, weights: Array) -> Symmetric:
+        """Sum E[G Gᵀ] over outputs with the given (n_outputs,) weights."""
 
-    def quadratic(self, matrix: Array) -> Array:
-        """Sum E[gᵀ M g] over samples for a (n_kernels, n_kernels) matrix M, shape (n_outputs,)."""
+    def quadratic(self, matrix: Symmetric) -> Array:
+        """Sum E[gᵀ M g] over samples for a matrix M of size n_kernels, shape (n_outputs,)."""
 
     def spread_along(self, direction: Array) -> Array:
         """Sum the variances of dᵀg over samples for a (n_kernels,) direction d, shape (n_outputs,)."""
@@ -48,8 +49,8 @@ class PairPosterior(Protocol):
     def mean_residual(self) -> Array:
         """Squared distance of the mean of G from its projections, shape (n_outputs,)."""
 
-    def quadratic_mean(self, matrix: Array) -> Array:
-        """Sum gᵀ M g of the means over samples for a (n_kernels, n_kernels) matrix M, shape (n_outputs,)."""
+    def quadratic_mean(self, matrix: Symmetric) -> Array:
+        """Sum gᵀ M g of the means over samples for a matrix M of size n_kernels, shape (n_outputs,)."""
 
     def scaled(self, factor: float, *, spread: bool) -> PairPosterior:
         """Multiply the means by a factor, and with the spread also the deviations."""

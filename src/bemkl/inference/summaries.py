@@ -9,6 +9,8 @@ import numpy as np
 from bemkl.arrays import Array
 from bemkl.inference.moments import Profile, WeightMoments
 from bemkl.inference.posteriors import Output, PairPosterior
+from bemkl.inference.symmetric import Symmetric
+from bemkl.inference.thin import gram
 
 
 class Predictor:
@@ -99,14 +101,26 @@ class Evidence:
         return precision
 
     @property
-    def kernel_precision(self) -> Array:
-        """Precision that the samples give the kernel weights, shape (n_kernels, n_kernels)."""
+    def kernel_precision(self) -> Symmetric:
+        """Precision that the samples give the kernel weights, of size n_kernels."""
         return self._pair.second_moment(self._output.precision)
 
-    @property
-    def scatter(self) -> Array:
-        """Part of that precision that comes from the means of G alone, shape (n_kernels, n_kernels)."""
-        return self._pair.scatter(self._output.precision)
+    def kernel_curvature(self, curvature: Array) -> Symmetric:
+        """
+        Return the same where the means of the predictor have curvatures of their own.
+
+        Parameters
+        ----------
+        curvature : ndarray of shape (n_outputs, n_samples)
+            Curvature of each mean.
+
+        Returns
+        -------
+        Symmetric
+            A matrix of size n_kernels.
+        """
+        roots = list(self._pair.intermediate_mean * np.sqrt(curvature)[:, None, :])
+        return gram(roots) + self._pair.spread(self._output.precision)
 
     @property
     def bias_pull(self) -> Array:

@@ -9,11 +9,13 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
+from bemkl.inference.bordered import Bordered, JointCovariance
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.summaries import Evidence
-from bemkl.linalg import inverse_and_logdet, refined_solve
+from bemkl.inference.symmetric import total
+from bemkl.linalg import refined_solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +27,7 @@ class FreeWeights:
     ----------
     mean : ndarray of shape (n_biases + n_kernels,)
         Mean of (b, e): the biases of all blocks in order, then the kernel weights.
-    covariance : ndarray of shape (n_biases + n_kernels, n_biases + n_kernels)
+    covariance : JointCovariance
         Covariance of (b, e).
     logdet : float
         Log-determinant of the covariance.
@@ -38,7 +40,7 @@ class FreeWeights:
     """
 
     mean: Array
-    covariance: Array
+    covariance: JointCovariance
     logdet: float
     bias_precision: Gamma
     kernel_precision: Gamma
@@ -86,15 +88,14 @@ class FreeWeights:
         FreeWeights
             The weights at another scale.
         """
-        factors = np.where(np.arange(len(self.mean)) < self.n_biases, 1.0, factor)
-        moved = replace(self, mean=factors * self.mean)
+        moved = replace(self, mean=np.concatenate([self.mean[: self.n_biases], factor * self.mean[self.n_biases :]]))
         if not spread:
             return moved
         precision = Gamma(self.kernel_precision.shape, np.asarray(self.kernel_precision.scale) / factor**2)
         return replace(
             moved,
-            covariance=factors[:, None] * self.covariance * factors,
-            logdet=self.logdet + 2.0 * float(np.log(factors).sum()),
+            covariance=self.covariance.scaled(factor),
+            logdet=self.logdet + 2.0 * (len(self.mean) - self.n_biases) * float(np.log(factor)),
             kernel_precision=precision,
         )
 
@@ -115,10 +116,10 @@ class FreeWeights:
         biases, kernels = self.bias_slices[block], slice(self.n_biases, None)
         return WeightMoments(
             mean=self.mean[kernels],
-            covariance=self.covariance[kernels, kernels],
+            covariance=self.covariance.kernels,
             bias=self.mean[biases],
-            bias_variance=self.covariance.diagonal()[biases],
-            cross=self.covariance[kernels, biases],
+            bias_variance=self.covariance.biases.diagonal()[biases],
+            cross=self.covariance.cross[:, biases],
         )
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
@@ -230,7 +231,7 @@ def independent_weights(mean: Array, variance: Array, n_outputs: Sequence[int], 
     n_biases = sum(n_outputs)
     return FreeWeights(
         mean=mean,
-        covariance=np.diag(variance),
+        covariance=JointCovariance.independent(variance, n_biases),
         logdet=float(np.log(variance).sum()),
         bias_precision=priors.bias.posterior(0, np.zeros(n_biases)),
         kernel_precision=priors.kernel.posterior(0, np.zeros(len(mean) - n_biases)),
@@ -280,7 +281,7 @@ def update_kernel_precision(weights: FreeWeights, evidence: Sequence[Evidence], 
     return replace(weights, kernel_precision=priors.kernel.posterior(1, weights.second[weights.n_biases :]))
 
 
-def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> Array:
+def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> Bordered:
     """
     Assemble the precision of (b, e), Eq. (4), with the sums over all blocks.
 
@@ -293,18 +294,14 @@ def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> Array:
 
     Returns
     -------
-    ndarray of shape (n_biases + n_kernels, n_biases + n_kernels)
+    Bordered
         The precision.
     """
-    size, kernels = len(weights.mean), slice(weights.n_biases, None)
-    precision = np.zeros((size, size))
-    for block, biases in zip(evidence, weights.bias_slices, strict=True):
-        precision[biases, biases] = np.diag(block.bias_precision)
-        precision[biases, kernels] = link = block.bias_kernel_precision
-        precision[kernels, biases] = link.T
-        precision[kernels, kernels] += block.kernel_precision
-    precision[np.diag_indices(size)] += np.concatenate([weights.bias_precision.mean, weights.kernel_precision.mean])
-    return precision
+    return Bordered(
+        corner=weights.bias_precision.mean + np.concatenate([block.bias_precision for block in evidence]),
+        link=np.concatenate([block.bias_kernel_precision for block in evidence]),
+        kernels=total([block.kernel_precision for block in evidence]).plus_diagonal(weights.kernel_precision.mean),
+    )
 
 
 def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
@@ -330,6 +327,6 @@ def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], pr
     for block, biases in zip(evidence, weights.bias_slices, strict=True):
         pull[biases] = block.bias_pull
         pull[kernels] += block.kernel_pull
-    covariance, logdet = inverse_and_logdet(precision, "biases and kernel weights")
-    mean = refined_solve(covariance, lambda x: pull - precision @ x, pull)
+    covariance, logdet = precision.inverse_and_logdet()
+    mean = refined_solve(covariance.__matmul__, lambda x: pull - precision @ x, pull)
     return replace(weights, mean=mean, covariance=covariance, logdet=logdet)

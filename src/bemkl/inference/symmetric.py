@@ -1,0 +1,214 @@
+"""Symmetric matrices between the kernels: what the inference asks of them, and the form that keeps all numbers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.linalg import inverse_and_logdet, positive_solver
+
+
+class Symmetric(Protocol):
+    """A symmetric matrix of some form."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, shape (size,)."""
+
+    def trace(self) -> float:
+        """Return the sum of the diagonal."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return all numbers, shape (size, size)."""
+
+    def __matmul__(self, right: Array) -> Array:
+        """Multiply with vectors, shape (size,) or (..., size, n_vectors)."""
+
+    def __add__(self, other: Symmetric) -> Symmetric:
+        """Add a matrix of any form."""
+
+    def times(self, factor: float) -> Symmetric:
+        """Multiply by a number."""
+
+    def plus_diagonal(self, values: Array | float) -> Symmetric:
+        """Add numbers, shape (size,) or one for all, to the diagonal."""
+
+    def inner(self, other: Symmetric) -> float:
+        """Sum the products of all entries with those of another matrix."""
+
+    def inverse_and_logdet(self, name: str) -> tuple[Symmetric, float]:
+        """Return the inverse of a positive definite matrix, and the **inverse's** log-determinant."""
+
+    def solver(self, name: str) -> Callable[[Array], Array]:
+        """Return what solves systems with a positive definite matrix."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dense:
+    """
+    All numbers.
+
+    Parameters
+    ----------
+    values : ndarray of shape (size, size)
+        The matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Dense(np.array([[2.0, 1.0], [1.0, 2.0]])) @ np.array([1.0, 0.0])
+    array([2., 1.])
+    """
+
+    values: Array
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    def diagonal(self) -> Array:
+        """
+        Return the diagonal.
+
+        Returns
+        -------
+        ndarray of shape (size,)
+            The diagonal.
+        """
+        return self.values.diagonal()
+
+    def trace(self) -> float:
+        """
+        Return the sum of the diagonal.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        return float(self.values.trace())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return all numbers."""
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __matmul__(self, right: Array) -> Array:
+        """Multiply with vectors."""
+        product: Array = self.values @ right
+        return product
+
+    def __add__(self, other: Symmetric) -> Dense:
+        """Add a matrix of any form."""
+        return Dense(self.values + np.asarray(other))
+
+    def times(self, factor: float) -> Dense:
+        """
+        Multiply by a number.
+
+        Parameters
+        ----------
+        factor : float
+            The number.
+
+        Returns
+        -------
+        Dense
+            The product.
+        """
+        return Dense(factor * self.values)
+
+    def plus_diagonal(self, values: Array | float) -> Dense:
+        """
+        Add numbers to the diagonal.
+
+        Parameters
+        ----------
+        values : ndarray of shape (size,) or float
+            The numbers.
+
+        Returns
+        -------
+        Dense
+            The sum.
+        """
+        result = self.values.copy()
+        result[np.diag_indices_from(result)] += values
+        return Dense(result)
+
+    def inner(self, other: Symmetric) -> float:
+        """
+        Sum the products of all entries with those of another matrix.
+
+        Parameters
+        ----------
+        other : Symmetric
+            The other matrix.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        return float(np.vdot(self.values, other.values)) if isinstance(other, Dense) else other.inner(self)
+
+    def inverse_and_logdet(self, name: str) -> tuple[Dense, float]:
+        """
+        Invert a positive definite matrix, as `bemkl.linalg.inverse_and_logdet` does.
+
+        Parameters
+        ----------
+        name : str
+            What the matrix is the precision of, for the error.
+
+        Returns
+        -------
+        inverse : Dense
+            The inverse.
+        logdet : float
+            Log-determinant of the **inverse**.
+        """
+        inverse, logdet = inverse_and_logdet(self.values, name)
+        return Dense(inverse), logdet
+
+    def solver(self, name: str) -> Callable[[Array], Array]:
+        """
+        Return what solves systems with a positive definite matrix.
+
+        Parameters
+        ----------
+        name : str
+            What the matrix is the precision of, for the error.
+
+        Returns
+        -------
+        callable
+            Maps a right-hand side of shape (size,) to the solution.
+        """
+        return positive_solver(self.values, name)
+
+
+def total(matrices: Sequence[Symmetric]) -> Symmetric:
+    """
+    Sum matrices of any form.
+
+    Parameters
+    ----------
+    matrices : sequence of Symmetric
+        The matrices, at least one.
+
+    Returns
+    -------
+    Symmetric
+        The sum.
+    """
+    return reduce(operator.add, matrices)

@@ -1,0 +1,288 @@
+r"""
+Symmetric matrices as a diagonal plus a product of thin factors.
+
+The precision that N samples give P kernel weights is a diagonal plus a matrix of rank N, and so is everything made of
+it. With many more kernels than samples, these matrices never take the P × P numbers that dense ones do. Sums and
+inverses choose the form; nobody else needs to know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.inference.symmetric import Dense, Symmetric
+from bemkl.linalg import WAY_OUT, positive_solver
+
+_FEW = 3
+"""A factor pays while it has fewer columns than this part of its rows (benchmarks/results/many_kernels.md)."""
+
+_NEGLIGIBLE = 1e-11
+"""Eigenvalues below this share of a unit diagonal are dropped: a thousandth of what paths may differ by."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thin:
+    r"""
+    A diagonal plus a matrix of low rank, :math:`\operatorname{diag}(d) + F \operatorname{diag}(s) F^\top`.
+
+    Parameters
+    ----------
+    main : ndarray of shape (size,)
+        The diagonal d.
+    factor : ndarray of shape (size, rank)
+        The factor F.
+    core : ndarray of shape (rank,)
+        The numbers s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.asarray(Thin.product(np.array([[1.0], [2.0]])).plus_diagonal(1.0))
+    array([[2., 2.],
+           [2., 5.]])
+    """
+
+    main: Array
+    factor: Array
+    core: Array
+
+    @classmethod
+    def of_diagonal(cls, values: Array) -> Thin:
+        """
+        Return a diagonal matrix.
+
+        Parameters
+        ----------
+        values : ndarray of shape (size,)
+            The diagonal.
+
+        Returns
+        -------
+        Thin
+            The matrix.
+        """
+        return cls(values, np.empty((len(values), 0)), np.empty(0))
+
+    @classmethod
+    def product(cls, factor: Array) -> Thin:
+        """
+        Return the product of a factor with its transpose.
+
+        Parameters
+        ----------
+        factor : ndarray of shape (size, rank)
+            The factor.
+
+        Returns
+        -------
+        Thin
+            The product.
+        """
+        return cls(np.zeros(len(factor)), factor, np.ones(factor.shape[1]))
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.main)
+
+    def diagonal(self) -> Array:
+        """
+        Return the diagonal.
+
+        Returns
+        -------
+        ndarray of shape (size,)
+            The diagonal.
+        """
+        diagonal: Array = self.main + np.square(self.factor) @ self.core
+        return diagonal
+
+    def trace(self) -> float:
+        """
+        Return the sum of the diagonal.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        return float(self.diagonal().sum())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return all numbers."""
+        values = (self.factor * self.core) @ self.factor.T
+        values[np.diag_indices_from(values)] += self.main
+        return values if dtype is None else values.astype(dtype)
+
+    def __matmul__(self, right: Array) -> Array:
+        """Multiply with vectors."""
+        vector = right.ndim == 1
+        columns = right[:, None] if vector else right
+        product: Array = self.main[:, None] * columns
+        if len(self.core):
+            product += self.factor @ (self.core[:, None] * (self.factor.T @ columns))
+        return product[:, 0] if vector else product
+
+    def __add__(self, other: Symmetric) -> Symmetric:
+        """Add a matrix of any form."""
+        if not isinstance(other, Thin):
+            return other + self
+        factor, core = np.hstack([self.factor, other.factor]), np.concatenate([self.core, other.core])
+        return Thin(self.main + other.main, factor, core)
+
+    def times(self, factor: float) -> Thin:
+        """
+        Multiply by a number.
+
+        Parameters
+        ----------
+        factor : float
+            The number.
+
+        Returns
+        -------
+        Thin
+            The product.
+        """
+        return Thin(factor * self.main, self.factor, factor * self.core)
+
+    def plus_diagonal(self, values: Array | float) -> Thin:
+        """
+        Add numbers to the diagonal.
+
+        Parameters
+        ----------
+        values : ndarray of shape (size,) or float
+            The numbers.
+
+        Returns
+        -------
+        Thin
+            The sum.
+        """
+        return Thin(self.main + values, self.factor, self.core)
+
+    def inner(self, other: Symmetric) -> float:
+        """
+        Sum the products of all entries with those of another matrix.
+
+        Parameters
+        ----------
+        other : Symmetric
+            The other matrix.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        along = np.einsum("mr,mr->r", self.factor, other @ self.factor)
+        return float(self.main @ other.diagonal() + self.core @ along)
+
+    def inverse_and_logdet(self, name: str) -> tuple[Symmetric, float]:
+        r"""
+        Invert a positive definite matrix; the inverse is thin again, unless the factor has too many columns.
+
+        With the diagonal scaled to one, the low-rank part has the eigenvectors V and the eigenvalues :math:`\theta`,
+        and the inverse is :math:`I - V \operatorname{diag}(\theta / (1 + \theta)) V^\top`.
+
+        Parameters
+        ----------
+        name : str
+            What the matrix is the precision of, for the error.
+
+        Returns
+        -------
+        inverse : Symmetric
+            The inverse.
+        logdet : float
+            Log-determinant of the **inverse**.
+        """
+        if not pays(self.factor.shape):
+            return Dense(np.asarray(self)).inverse_and_logdet(name)
+        if not (np.isfinite(self.main).all() and np.isfinite(self.factor).all() and (self.main > 0.0).all()):
+            raise np.linalg.LinAlgError(
+                f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}"
+            )
+        root = 1.0 / np.sqrt(self.main)
+        Q, R = np.linalg.qr(self.factor * root[:, None])
+        theta, V = np.linalg.eigh((R * self.core) @ R.T)
+        if len(theta) and theta[0] <= -1.0:
+            raise np.linalg.LinAlgError(
+                f"the precision of the {name} is not positive definite: scaled to unit diagonal, its smallest "
+                f"eigenvalue is {1.0 + theta[0]:.3g}. {WAY_OUT}"
+            )
+        kept = np.abs(theta) > _NEGLIGIBLE
+        factor = (Q @ V[:, kept]) * root[:, None]
+        inverse = Thin(1.0 / self.main, factor, -theta[kept] / (1.0 + theta[kept]))
+        return inverse, 2.0 * float(np.log(root).sum()) - float(np.log1p(theta).sum())
+
+    def solver(self, name: str) -> Callable[[Array], Array]:
+        """
+        Return what solves systems with a positive definite matrix.
+
+        Parameters
+        ----------
+        name : str
+            What the matrix is the precision of, for the error.
+
+        Returns
+        -------
+        callable
+            Maps a right-hand side of shape (size,) to the solution.
+        """
+        if not pays(self.factor.shape):
+            return positive_solver(np.asarray(self), name)
+        inverse, _ = self.inverse_and_logdet(name)
+        return lambda right: inverse @ right
+
+
+def pays(shape: tuple[int, ...]) -> bool:
+    """
+    Say whether a matrix is better kept by a factor.
+
+    Parameters
+    ----------
+    shape : (size, rank)
+        Shape of the factor.
+
+    Returns
+    -------
+    bool
+        Whether it is thin enough.
+    """
+    return _FEW * shape[1] < shape[0]
+
+
+def gram(factors: Sequence[Array]) -> Symmetric:
+    """
+    Sum the products of factors with their transposes.
+
+    Parameters
+    ----------
+    factors : sequence of ndarray of shape (size, n_columns)
+        The factors, at least one.
+
+    Returns
+    -------
+    Symmetric
+        The sum, in the better form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> type(gram([np.ones((9, 1))])).__name__, type(gram([np.ones((9, 2)), np.ones((9, 1))])).__name__
+    ('Thin', 'Dense')
+    """
+    size = len(factors[0])
+    if pays((size, sum(factor.shape[1] for factor in factors))):
+        return Thin.product(np.hstack(factors) if len(factors) > 1 else factors[0])
+    total = factors[0] @ factors[0].T
+    for factor in factors[1:]:
+        total += factor @ factor.T
+    return Dense(total)
