@@ -21,7 +21,7 @@ from bemkl.linalg import WAY_OUT, positive_solver
 _FEW = 3
 """A factor pays while it has fewer columns than this part of its rows (benchmarks/results/many_kernels.md)."""
 
-_NEGLIGIBLE = 1e-11
+_NEGLIGIBLE = 1e-13
 """Eigenvalues below this share of a unit diagonal are dropped: a thousandth of what paths may differ by."""
 
 
