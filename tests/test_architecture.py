@@ -58,6 +58,7 @@ OUTSIDE = {
     "sklearn": {"exceptions", "kernels", "estimators", "persistence"},
     "IPython": {"estimators"},
     "joblib": {"estimators"},
+    "numba": {"kernels"},
     "threadpoolctl": {"threads"},
     "matplotlib": {"plots"},
     "rich": {"estimators"},

@@ -11,9 +11,11 @@ from sklearn.datasets import load_breast_cancer
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, paper_bank, stack_kernels
 from bemkl.inference import NewtonMeans, NewtonWeights, run
-from bemkl.kernels import DenseStack, FactoredStack, gaussian
-from bemkl.kernels.cholesky import compressed, pivoted_cholesky
+from bemkl.kernels import DenseStack, FactoredStack, compiled, gaussian
+from bemkl.kernels.cholesky import compressed, from_columns, pivoted_cholesky
+from bemkl.kernels.compiled import compiled_steps
 from bemkl.kernels.factored import Full, LowRank
+from bemkl.kernels.registry import NAMED
 from bemkl.kernels.scaling import SCALINGS
 
 RNG = np.random.default_rng(0)
@@ -37,12 +39,62 @@ def as_factors(stack):
     return FactoredStack(kernels)
 
 
+COMPILED = {
+    "gaussian": {"width": 0.4},
+    "laplacian": {"width": 0.7},
+    "polynomial": {"degree": 3, "offset": 0.5},
+    "linear": {},
+}
+
+
+class TestCompiledLoops:
+    @pytest.mark.parametrize("name", COMPILED)
+    @pytest.mark.parametrize("n_features", [1, 3])
+    @pytest.mark.parametrize("most", [60, 6])
+    def test_factors_are_those_of_the_columns(self, name, n_features, most):
+        points, function = X[:, :n_features], NAMED[name]
+        extend = compiled_steps(name, points, COMPILED[name])
+        K = function.matrix(points, points, **COMPILED[name])
+        diagonal = function.diagonal_of(points, **COMPILED[name])
+        found = pivoted_cholesky(extend, diagonal, 1e-12, most)
+        expected = pivoted_cholesky(from_columns(lambda i: K[i]), diagonal, 1e-12, most)
+        assert (found is None) == (expected is None)
+        if found is not None:
+            assert_allclose(found.T @ found, K, atol=1e-11 * K.max())
+            assert_allclose(found[0], expected[0], rtol=1e-13)
+
+    def test_kernels_without_a_loop(self):
+        assert compiled_steps("matern", X, {"length": 1.0}) is None
+
+    @pytest.mark.parametrize(
+        ("name", "parameters", "named"),
+        [
+            ("gaussian", {"width": 0.0}, "width"),
+            ("laplacian", {"width": np.nan}, "width"),
+            ("polynomial", {"degree": 0}, "degree"),
+            ("polynomial", {"degree": 2, "offset": -1.0}, "offset"),
+        ],
+    )
+    def test_bad_parameters(self, name, parameters, named):
+        with pytest.raises(ValueError, match=f"{named}: expected"):
+            compiled_steps(name, X, parameters)
+
+    def test_without_numba(self, monkeypatch):
+        """The same kernels, only slower."""
+        bank = paper_bank()
+        found = bank.fit_factored(X)
+        monkeypatch.setattr(compiled, "installed", lambda: False)
+        expected = bank.fit_factored(X)
+        assert_allclose(matrices(found), matrices(expected), atol=3e-12)
+        assert abs(found.n_values - expected.n_values) < 0.01 * expected.n_values
+
+
 class TestPivotedCholesky:
     @pytest.mark.parametrize("tolerance", [1e-2, 1e-6, 1e-12])
     def test_error_and_rank(self, tolerance):
         """Every entry is within the tolerance, and the rank is not far from the best possible one."""
         K = gaussian(X[:, :1], X[:, :1], 0.3)
-        factor = pivoted_cholesky(lambda i: K[:, i], K.diagonal(), tolerance, 60)
+        factor = pivoted_cholesky(from_columns(lambda i: K[:, i]), K.diagonal(), tolerance, 60)
         assert np.abs(factor.T @ factor - K).max() <= tolerance + 1e-15
         eigenvalues = np.linalg.eigvalsh(K)
         assert len(factor) <= 3 + np.sum(eigenvalues > 1e-2 * tolerance)
@@ -50,26 +102,28 @@ class TestPivotedCholesky:
     def test_error_is_relative_to_the_diagonal(self):
         scale = np.exp(RNG.normal(scale=5.0, size=60))
         K = gaussian(X[:, :1], X[:, :1], 0.3) * np.outer(scale, scale)
-        factor = pivoted_cholesky(lambda i: K[:, i], K.diagonal(), 1e-9, 60)
+        factor = pivoted_cholesky(from_columns(lambda i: K[:, i]), K.diagonal(), 1e-9, 60)
         assert np.max(np.abs(factor.T @ factor - K) / np.outer(scale, scale)) <= 1.01e-9
 
     def test_exact_rank(self):
-        assert len(pivoted_cholesky(lambda i: X @ X[i], np.sum(X**2, axis=1), 1e-12, 30)) == 3
+        assert len(pivoted_cholesky(from_columns(lambda i: X @ X[i]), np.sum(X**2, axis=1), 1e-12, 30)) == 3
 
     def test_points_without_length_are_similar_to_nothing(self):
         points = np.vstack([X, np.zeros((2, 3))])
-        factor = pivoted_cholesky(lambda i: points @ points[i], np.sum(points**2, axis=1), 1e-12, 30)
+        factor = pivoted_cholesky(from_columns(lambda i: points @ points[i]), np.sum(points**2, axis=1), 1e-12, 30)
         assert not factor[:, -2:].any()
 
     @pytest.mark.parametrize("K", [np.eye(20), gaussian(X, X, 0.05)], ids=["identity", "narrow"])
     def test_high_rank_does_not_pay(self, K):
         asked = []
-        assert pivoted_cholesky(lambda i: asked.append(i) or K[i], K.diagonal(), 1e-12, len(K) // 2) is None
+        assert (
+            pivoted_cholesky(from_columns(lambda i: asked.append(i) or K[i]), K.diagonal(), 1e-12, len(K) // 2) is None
+        )
         assert len(asked) <= len(K) // 4
 
     def test_only_asks_for_as_many_columns_as_the_rank(self):
         K, asked = gaussian(X[:, :1], X[:, :1], 1.0), []
-        factor = pivoted_cholesky(lambda i: asked.append(i) or K[i], K.diagonal(), 1e-12, 30)
+        factor = pivoted_cholesky(from_columns(lambda i: asked.append(i) or K[i]), K.diagonal(), 1e-12, 30)
         assert len(asked) == len(factor) < 12
 
     def test_matrices_that_are_no_kernels_stay(self):

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from bemkl.arrays import Array
-from bemkl.kernels.cholesky import Column, compressed, pivoted_cholesky
+from bemkl.kernels.cholesky import Column, compressed, from_columns, pivoted_cholesky
+from bemkl.kernels.compiled import compiled_steps
 from bemkl.kernels.factored import Full, LowRank
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
 from bemkl.kernels.specs import FittedGroup, Member
@@ -117,8 +118,12 @@ def _factor(
         return None
     diagonal = present * member.function.diagonal_of(samples.points, **member.parameters)
     n_samples, n_basis = len(present), len(group.present)
+    extend = compiled_steps(member.function.name, samples.points, member.parameters)
     factor = pivoted_cholesky(
-        _column_of(member, samples), diagonal, tolerance, n_samples * n_basis // (n_samples + n_basis)
+        extend or from_columns(_column_of(member, samples)),
+        diagonal,
+        tolerance,
+        n_samples * n_basis // (n_samples + n_basis),
     )
     if factor is None:
         return None

@@ -13,11 +13,52 @@ from bemkl.arrays import Array
 Column = Callable[[int], Array]
 """Maps the position of a point to its (n_points,) similarities to all points."""
 
+Extend = Callable[[Array, Array, Array, int, int, float], int]
+"""
+Steps of pivoted Cholesky, in place: adds columns to a factor, from a rank to another one, unless the largest residual
+is within the tolerance before. In: the (most, n_points) factor, the (n_points,) residuals and inverse lengths of the
+points, the rank it has, the rank to stop at, the tolerance. Out: the rank reached.
+"""
+
 _PATIENCE = 4
 _HOPELESS = 0.5
 
 
-def pivoted_cholesky(column: Column, diagonal: Array, tolerance: float, most: int) -> Array | None:
+def from_columns(column: Column) -> Extend:
+    """
+    Return the steps of pivoted Cholesky for a kernel that is known by its columns.
+
+    Parameters
+    ----------
+    column : callable
+        Maps the position of a point to its (n_points,) similarities to all points.
+
+    Returns
+    -------
+    callable
+        The steps.
+    """
+
+    def extend(factor: Array, residual: Array, inverse: Array, rank: int, stop: int, tolerance: float) -> int:
+        while rank < stop:
+            pivot = int(residual.argmax())
+            largest = float(residual[pivot])
+            if largest <= tolerance:
+                break
+            new = factor[rank]
+            new[:] = column(pivot) * (inverse * inverse[pivot])
+            if rank:
+                new -= factor[:rank, pivot] @ factor[:rank]
+            new *= largest**-0.5
+            residual -= new * new
+            residual[pivot] = 0.0
+            rank += 1
+        return rank
+
+    return extend
+
+
+def pivoted_cholesky(extend: Extend, diagonal: Array, tolerance: float, most: int) -> Array | None:
     r"""
     Factor a positive semidefinite kernel matrix by columns chosen where the remainder is largest.
 
@@ -28,8 +69,8 @@ def pivoted_cholesky(column: Column, diagonal: Array, tolerance: float, most: in
 
     Parameters
     ----------
-    column : callable
-        Maps the position of a point to its (n_points,) similarities to all points.
+    extend : callable
+        The steps; `from_columns` makes them.
     diagonal : ndarray of shape (n_points,)
         Values k(x, x). A point where it is not positive is similar to nothing.
     tolerance : float
@@ -48,36 +89,26 @@ def pivoted_cholesky(column: Column, diagonal: Array, tolerance: float, most: in
     >>> import numpy as np
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> kernel = np.exp(-np.subtract.outer(x, x) ** 2)
-    >>> factor = pivoted_cholesky(lambda i: kernel[i], kernel.diagonal(), 1e-12, 25)
+    >>> factor = pivoted_cholesky(from_columns(lambda i: kernel[i]), kernel.diagonal(), 1e-12, 25)
     >>> len(factor), bool(np.abs(factor.T @ factor - kernel).max() < 1e-12)
     (9, True)
     """
-    n_points = len(diagonal)
     if not np.isfinite(diagonal).all():
         return None
     length = np.sqrt(np.maximum(diagonal, 0.0))
-    inverse = np.divide(1.0, length, out=np.zeros(n_points), where=length > 0.0)
-    unit = bool((diagonal == 1.0).all())
+    inverse = np.divide(1.0, length, out=np.zeros(len(diagonal)), where=length > 0.0)
     residual = (length > 0.0).astype(np.float64)
-    trace = float(residual.sum())
-    factor = np.empty((min(most, 32), n_points))
-    for rank in range(most + 1):
-        pivot = int(residual.argmax())
-        largest = float(residual[pivot])
-        if largest <= tolerance:
-            return factor[:rank].copy() if unit else np.multiply(factor[:rank], length)
-        if rank == most or (rank == max(1, most // _PATIENCE) and residual.sum() > _HOPELESS * trace):
+    hopeless = _HOPELESS * float(residual.sum())
+    factor = np.empty((min(most, 32), len(diagonal)))
+    rank, review = 0, max(1, most // _PATIENCE)
+    while True:
+        rank = extend(factor, residual, inverse, rank, min(len(factor), review if rank < review else most), tolerance)
+        if residual.max() <= tolerance:
+            return np.multiply(factor[:rank], length)
+        if rank >= most or (rank == review and residual.sum() > hopeless):
             return None
         if rank == len(factor):
-            factor = np.concatenate([factor, np.empty((min(rank, most - rank), n_points))])
-        new = factor[rank]
-        new[:] = column(pivot) if unit else column(pivot) * (inverse * inverse[pivot])
-        if rank:
-            new -= factor[:rank, pivot] @ factor[:rank]
-        new *= largest**-0.5
-        residual -= new * new
-        residual[pivot] = 0.0
-    return None
+            factor = np.concatenate([factor, np.empty((min(rank, most - rank), len(diagonal)))])
 
 
 def compressed(kernel: npt.NDArray[Any], tolerance: float) -> Array | None:
@@ -105,7 +136,7 @@ def compressed(kernel: npt.NDArray[Any], tolerance: float) -> Array | None:
     True
     """
     diagonal = kernel.diagonal().astype(np.float64)
-    factor = pivoted_cholesky(lambda point: kernel[point], diagonal, tolerance, len(kernel) // 2)
+    factor = pivoted_cholesky(from_columns(lambda point: kernel[point]), diagonal, tolerance, len(kernel) // 2)
     if factor is None:
         return None
     length = np.sqrt(np.maximum(diagonal, 0.0))

@@ -85,7 +85,7 @@ class LowRank:
         if not inner.any():
             return np.zeros_like(self.right)
         # The last columns of a factor are as small as its tolerance: a ridge of the size of rounding keeps the rest.
-        inner[np.diag_indices_from(inner)] += _RIDGE * len(inner) * inner.trace()
+        inner.flat[:: len(inner) + 1] += _RIDGE * len(inner) * inner.trace()
         root: Array = np.linalg.cholesky(inner).T @ self.right
         return root
 

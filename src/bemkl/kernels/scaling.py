@@ -39,14 +39,14 @@ class Summary:
     ----------
     diagonal : ndarray of shape (n_train,)
         Values k(z, z).
-    column_means : ndarray of shape (n_train,)
-        Means of the columns over the samples that are there.
+    column_means : callable
+        Computes the means of the columns, shape (n_train,), over the samples that are there.
     present : ndarray of bool of shape (n_train,)
         Samples that are there; the others have zero rows.
     """
 
     diagonal: Array
-    column_means: Array
+    column_means: Callable[[], Array]
     present: Present
 
     @classmethod
@@ -66,7 +66,7 @@ class Summary:
         Summary
             The summary.
         """
-        return cls(kernel.diagonal().copy(), kernel[present].mean(axis=0), present)
+        return cls(kernel.diagonal().copy(), lambda: kernel[present].mean(axis=0), present)
 
     @classmethod
     def of_factor(cls, basis: Array, diagonal: Array, present: Present) -> Summary:
@@ -87,7 +87,7 @@ class Summary:
         Summary
             The summary.
         """
-        return cls(diagonal, basis[:, present].mean(axis=1) @ basis, present)
+        return cls(diagonal, lambda: basis[:, present].mean(axis=1) @ basis, present)
 
 
 def spherical(kernel: Array, rows: Array, columns: Array) -> Array:
@@ -250,7 +250,7 @@ class Centred:
         Centred
             The fitted scaling.
         """
-        return cls(summary.column_means, summary.present)
+        return cls(summary.column_means(), summary.present)
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """
@@ -347,7 +347,7 @@ class Divided:
         Divided
             The fitted scaling.
         """
-        trace, mean = (values[summary.present].mean() for values in (summary.diagonal, summary.column_means))
+        trace, mean = (values[summary.present].mean() for values in (summary.diagonal, summary.column_means()))
         # The variance of equal samples is zero only up to rounding.
         return cls(float(trace - mean) if trace - mean > 1e-12 * abs(trace) else 0.0)
 

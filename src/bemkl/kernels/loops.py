@@ -1,0 +1,117 @@
+"""Compiled loops. Needs Numba; import it through `bemkl.kernels.compiled`, which knows what to do without."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from bemkl.arrays import Array
+
+
+@njit(cache=True, nogil=True)
+def write_column(out: Array, features: Array, point: int, kind: int, first: float, second: int) -> None:
+    """
+    Write the similarities of one point to all points.
+
+    Parameters
+    ----------
+    out : ndarray of shape (n_points,)
+        Where to write.
+    features : ndarray of shape (n_features, n_points)
+        The points.
+    point : int
+        Which point.
+    kind : int
+        0 for Gaussian, 1 for Laplacian, 2 for polynomial kernels.
+    first : float
+        Factor of the distance in the exponent, or offset of the polynomial.
+    second : int
+        Degree of the polynomial.
+    """
+    # One loop over all points for each feature: the compiler turns these into vector instructions.
+    out[:] = first if kind == 2 else 0.0
+    for feature in features:
+        z = feature[point]
+        for i in range(len(out)):
+            if kind == 0:
+                out[i] += (feature[i] - z) ** 2
+            elif kind == 1:
+                out[i] += abs(feature[i] - z)
+            else:
+                out[i] += feature[i] * z
+    if kind < 2:
+        for i in range(len(out)):
+            out[i] = np.exp(first * out[i])
+    elif second > 1:
+        for i in range(len(out)):
+            power = out[i]
+            for _ in range(second - 1):
+                power *= out[i]
+            out[i] = power
+
+
+@njit(cache=True, nogil=True)
+def extend(
+    features: Array,
+    kind: int,
+    first: float,
+    second: int,
+    factor: Array,
+    residual: Array,
+    inverse: Array,
+    rank: int,
+    stop: int,
+    tolerance: float,
+) -> int:
+    """
+    Take the steps of pivoted Cholesky, as `bemkl.kernels.cholesky.from_columns` does.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_features, n_points)
+        The points.
+    kind : int
+        Kind of kernel, as in `write_column`.
+    first : float
+        Its first number.
+    second : int
+        Its second number.
+    factor : ndarray of shape (most, n_points)
+        Factor to add columns to.
+    residual : ndarray of shape (n_points,)
+        What the factor leaves of the unit diagonal.
+    inverse : ndarray of shape (n_points,)
+        Inverse lengths of the points.
+    rank : int
+        Rank that the factor has.
+    stop : int
+        Rank to stop at.
+    tolerance : float
+        Largest residual that may be left.
+
+    Returns
+    -------
+    int
+        The rank reached.
+    """
+    n_points = len(residual)
+    while rank < stop:
+        pivot = int(np.argmax(residual))
+        largest = residual[pivot]
+        if largest <= tolerance:
+            break
+        new = factor[rank]
+        write_column(new, features, pivot, kind, first, second)
+        for i in range(n_points):
+            new[i] *= inverse[i] * inverse[pivot]
+        for k in range(rank):
+            a = factor[k, pivot]
+            for i in range(n_points):
+                new[i] -= a * factor[k, i]
+        root = largest**-0.5
+        for i in range(n_points):
+            new[i] *= root
+            residual[i] -= new[i] * new[i]
+        residual[pivot] = 0.0
+        rank += 1
+    return rank
