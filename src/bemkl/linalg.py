@@ -11,6 +11,7 @@ from bemkl.arrays import Array
 
 _JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 _REFINEMENTS = 2
+_BLOCK = 128
 WAY_OUT = "Look for extreme values in the kernels, the targets, the margin or the starting state."
 
 
@@ -55,13 +56,14 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     if not (np.isfinite(matrix).all() and (diagonal > 0.0).all()):
         raise np.linalg.LinAlgError(f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}")
     scale = 1.0 / np.sqrt(diagonal)
-    factor = _cholesky(matrix * scale[:, None] * scale, name)
+    factor = _cholesky(matrix, scale, name)
     logdet = 2.0 * float(np.sum(np.log(scale) - np.log(factor.diagonal())))
     half, _ = dpotri(factor, lower=1, overwrite_c=1)
-    half *= scale
-    half *= scale[:, None]
-    half[np.diag_indices_from(half)] *= 0.5
-    return np.ascontiguousarray(half + half.T), logdet
+    inverse: Array = half.T
+    inverse *= scale
+    inverse *= scale[:, None]
+    _mirror(inverse)
+    return inverse, logdet
 
 
 def positive_solver(matrix: Array, name: str) -> Callable[[Array], Array]:
@@ -87,7 +89,7 @@ def positive_solver(matrix: Array, name: str) -> Callable[[Array], Array]:
     array([0.5, 1. ])
     """
     scale = 1.0 / np.sqrt(matrix.diagonal())
-    factor = _cholesky(matrix * scale[:, None] * scale, name)
+    factor = _cholesky(matrix, scale, name)
 
     def solve(right: Array) -> Array:
         solution, _ = dpotrs(factor, scale * right, lower=1)
@@ -97,17 +99,30 @@ def positive_solver(matrix: Array, name: str) -> Callable[[Array], Array]:
     return solve
 
 
-def _cholesky(matrix: Array, name: str) -> Array:
-    """Factor a matrix of unit diagonal, with the smallest jitter that makes it possible."""
+def _cholesky(matrix: Array, scale: Array, name: str) -> Array:
+    """Factor a matrix, scaled to unit diagonal, with the smallest jitter that makes it possible."""
     for jitter in _JITTERS:
-        factor, failed = dpotrf(matrix + jitter * np.eye(len(matrix)) if jitter else matrix, lower=1, clean=1)
+        scaled = matrix * scale
+        scaled *= scale[:, None]
+        scaled.flat[:: len(scaled) + 1] += jitter
+        # The transpose of a symmetric matrix in C order is the matrix in LAPACK's order: nothing is copied.
+        factor, failed = dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return np.asarray(factor, dtype=np.float64)
-    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    smallest = float(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0])
     raise np.linalg.LinAlgError(
         f"the precision of the {name} is not positive definite: scaled to unit diagonal, its smallest eigenvalue is "
         f"{smallest:.3g}. {WAY_OUT}"
     )
+
+
+def _mirror(matrix: Array) -> None:
+    """Copy what is above the diagonal below it, block by block."""
+    for start in range(0, len(matrix), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        corner = np.triu(matrix[rows, rows])
+        matrix[rows, rows] = corner + np.triu(corner, 1).T
+        matrix[start + _BLOCK :, rows] = matrix[rows, start + _BLOCK :].T
 
 
 def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array], Array], right: Array) -> Array:

@@ -108,6 +108,7 @@ def update_kernel_weights_by_newton(weights: FreeWeights, evidence: Sequence[Evi
     precision = precision_of(weights, evidence)
     covariance, logdet = precision.inverse_and_logdet()
     gradient, kernels = -(precision @ weights.mean), slice(weights.n_biases, None)
+    del precision  # as large as the next matrix
     profiles = []
     for block, biases in zip(evidence, weights.bias_slices, strict=True):
         G, tau = block.intermediate_mean, block.output_precision[:, None]
