@@ -8,6 +8,7 @@ from reference import SlowBlock, SlowModel
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, BlockState, Gaussian, Plain, Priors, Probit, Problem, State
 from bemkl.inference.likelihoods.gaussian import GaussianOutput
+from bemkl.inference.likelihoods.semi_supervised import SemiSupervisedProbit
 from bemkl.inference.mean_field import unit_pair
 from bemkl.inference.weights import independent_weights
 from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
@@ -17,7 +18,7 @@ from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
 class Variant:
     """One row of the family: what the blocks are, and what is learned."""
 
-    kinds: tuple[str, ...]  # a letter a block: c for classification, r for regression
+    kinds: tuple[str, ...]  # a letter a block: c for classification, s with some labels only, r for regression
     n_outputs: tuple[int, ...]
     n_samples: tuple[int, ...]
     n_basis: int | None = None
@@ -32,6 +33,8 @@ VARIANTS = {
     "binary, learned deviation": Variant(("c",), (1,), (8,), sigma_g=None),
     "binary, landmarks": Variant(("c",), (1,), (10,), n_basis=4),
     "multiclass, shared weights": Variant(("c",), (3,), (8,)),
+    "binary, some labels": Variant(("s",), (1,), (11,)),
+    "multiclass, some labels": Variant(("s",), (3,), (9,), ome=(1e-10, 1e10)),
     "regression": Variant(("r",), (1,), (9,), sigma_g=None),
     "regression, fixed deviation": Variant(("r",), (1,), (9,), sigma_g=0.3),
     "regression, several outputs": Variant(("r",), (2,), (8,), sigma_g=None),
@@ -78,7 +81,12 @@ def twin(variant, seed=0, pair=None, joint=False):
         new = rng.normal(size=(5, X.shape[1]))
         queries.append(np.stack([kernel(new, Z, m) for m in range(len(K))]))
         score = X @ rng.normal(size=(X.shape[1], L)) + 0.3 * rng.normal(size=(N, L))
-        if kind == "c":
+        if kind == "s":
+            y = np.where(score > 0.0, 1.0, -1.0)
+            y[2::3] = 0.0
+            slow_blocks.append(SlowBlock(K, y.T, margin=variant.margin))
+            blocks.append(Block(DenseStack(K), SemiSupervisedProbit(y, margin=variant.margin)))
+        elif kind == "c":
             y = np.where(score > 0.0, 1.0, -1.0)
             slow_blocks.append(SlowBlock(K, y.T, margin=variant.margin))
             blocks.append(Block(DenseStack(K), Probit(y, margin=variant.margin)))

@@ -81,9 +81,7 @@ class SlowModel:
     def target(self, block, s, o, i):
         if not block.classifies:
             return block.y[o, i]
-        m, y = s.m[o, i], block.y[o, i]
-        t = y * m - block.margin
-        return m + y * np.exp(norm.logpdf(t) - log_ndtr(t))
+        return s.m[o, i] + truncation(s.m[o, i], block.y[o, i], block.margin)[1]
 
     def weight_moments(self, state, t, o):
         """Means and second moments of e and of one bias."""
@@ -234,11 +232,8 @@ class SlowModel:
         w = self.weight_moments(state, t, o)
         if block.classifies:
             for i in range(block.N):
-                m, y = s.m[o, i], block.y[o, i]
-                z = y * m - block.margin
-                h = np.exp(norm.logpdf(z) - log_ndtr(z))
-                variance = 1 - h * (h + z)
-                entropy = (np.log(2 * np.pi) + variance + h**2) / 2 + log_ndtr(z)
+                log_mass, shift, variance = truncation(s.m[o, i], block.y[o, i], block.margin)
+                entropy = (np.log(2 * np.pi) + variance + shift**2) / 2 + log_mass
                 total += normal_log(1.0, 0.0, self.square_error(block, s, w, o, i) + variance) + entropy
         else:
             shape, beta = s.eps[0], s.eps[1][o]
@@ -276,6 +271,18 @@ class SlowModel:
                 out.f[o, i] = w.e @ u + w.b
                 out.f_var[o, i] = noise_f + one_u @ S @ one_u + (np.trace(w.ee @ cov) if exact else 0.0)
         return out
+
+
+def truncation(m, y, margin):
+    """Log mass, shift of the mean and variance of N(m, 1) kept beyond the margin on the label's side, or on both."""
+    if y:
+        z = y * m - margin
+        h = np.exp(norm.logpdf(z) - log_ndtr(z))
+        return log_ndtr(z), y * h, 1 - h * (h + z)
+    mass = norm.cdf(m - margin) + norm.cdf(-m - margin)
+    first = (norm.pdf(m - margin) - norm.pdf(m + margin)) / mass
+    second = ((m + margin) * norm.pdf(m + margin) - (m - margin) * norm.pdf(m - margin)) / mass
+    return np.log(mass), first, 1 + second - first**2
 
 
 def normal_log(precision, log_precision, square):

@@ -68,11 +68,16 @@ def output_log_ratio(problem, block, here, o, b, e, size, rng):
     eta = np.einsum("sm,smi->si", e, G) + b[:, None]
     if isinstance(block.likelihood, Probit):
         scores = here.output.scores
-        side, depth = scores.sign[o], scores.sign[o] * scores.location[o] - scores.margin
-        q = truncnorm(-depth, np.inf)
+        margin = np.broadcast_to(scores.margin, scores.sign.shape)[o]
+        above = norm.cdf(scores.location[o] - margin)
+        share = above / (above + norm.cdf(-scores.location[o] - margin))
+        side = np.where(rng.uniform(size=(size, N)) < share, 1.0, -1.0)  # of samples without a label
+        side = np.where(scores.sign[o] == 0.0, side, scores.sign[o])
+        log_q = np.where(scores.sign[o] == 0.0, np.log(np.where(side > 0.0, share, 1.0 - share)), 0.0)
+        q = truncnorm(margin - side * scores.location[o], np.inf)
         excess = q.rvs((size, N), random_state=rng)
         f = scores.location[o] + side * excess
-        return ratio + sum_entries(norm.logpdf(f, eta)) - sum_entries(q.logpdf(excess))
+        return ratio + sum_entries(norm.logpdf(f, eta)) - sum_entries(q.logpdf(excess) + log_q)
     eps, log_q = draw_precision(one_output(here.output.noise_precision, o), (), size, rng)
     ratio += precision_log_density(block.likelihood.noise, eps) - log_q
     return ratio + sum_entries(norm.logpdf(here.output.target[o], eta, scale=eps[:, None] ** -0.5))

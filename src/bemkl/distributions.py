@@ -245,7 +245,7 @@ class TruncatedNormal:
         Mean m before truncation.
     sign : ndarray
         Side y that is kept, -1 or +1.
-    margin : float
+    margin : float or ndarray
         Threshold :math:`\nu`.
 
     Examples
@@ -258,7 +258,7 @@ class TruncatedNormal:
 
     location: Array
     sign: Array
-    margin: float
+    margin: float | Array
 
     @property
     def depth(self) -> Array:

@@ -7,7 +7,7 @@ applies it, `lower_bound_terms` takes the bound apart.
 
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
-from bemkl.inference.likelihoods import Gaussian, Probit
+from bemkl.inference.likelihoods import Gaussian, Probit, SemiSupervisedProbit
 from bemkl.inference.newton_weights import NewtonWeights
 from bemkl.inference.pair import JointMeans, NewtonMeans, Plain
 from bemkl.inference.predict import FittedBlock, Prediction, fitted_block, predict
@@ -33,6 +33,7 @@ __all__ = [
     "Priors",
     "Probit",
     "Problem",
+    "SemiSupervisedProbit",
     "State",
     "ascend",
     "fitted_block",

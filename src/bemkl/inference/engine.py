@@ -15,7 +15,7 @@ from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
 from bemkl.inference.state import BlockState, State, check_state, pair_context
-from bemkl.inference.updates import sweep_updates
+from bemkl.inference.updates import sweep_updates, update_output_target
 from bemkl.threads import one_pool
 
 Watch = Callable[[int, State, float], bool]
@@ -67,7 +67,7 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
     Return a first posterior.
 
     Precisions start at their priors, kernel weights equal, targets where a predictor of zero puts them; the pair (a, G)
-    is then fitted to these.
+    is then fitted to these. Where a likelihood has a rehearsal, its posterior is the start.
 
     Parameters
     ----------
@@ -85,6 +85,8 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
         raise ValueError(
             f"rng: expected a numpy.random.Generator or None, got {rng!r}. Pass np.random.default_rng(seed)."
         )
+    if any(block.likelihood.rehearsal is not None for block in problem.blocks):
+        return _rehearse(problem, rng)
     weights = problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, rng)
     blocks = []
     for index, block in enumerate(problem.blocks):
@@ -98,6 +100,13 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
         pair = problem.pair.start(block.stack, context)
         blocks.append(BlockState(sample_precision, intermediate_precision, pair, output))
     return State(tuple(blocks), weights)
+
+
+def _rehearse(problem: Problem, rng: np.random.Generator | None) -> State:
+    """Fit the easier likelihoods, and hand their posterior over to the real ones."""
+    easier = [replace(block, likelihood=block.likelihood.rehearsal or block.likelihood) for block in problem.blocks]
+    rehearsed = replace(problem, blocks=easier)
+    return update_output_target(problem, ascend(rehearsed, initialise(rehearsed, rng)).state)
 
 
 def sweep(problem: Problem, state: State) -> State:

@@ -75,6 +75,10 @@ class Likelihood(Protocol[OutputT]):
     def n_outputs(self) -> int:
         """Number of outputs."""
 
+    @property
+    def rehearsal(self) -> Likelihood[OutputT] | None:
+        """An easier likelihood of the same samples, whose posterior is the start; None where there is no need."""
+
     def start(self) -> OutputT:
         """Return the output factor that goes with a predictor of zero."""
 

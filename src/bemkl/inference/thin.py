@@ -19,7 +19,7 @@ from bemkl.inference.symmetric import Dense, Symmetric
 from bemkl.linalg import WAY_OUT, positive_solver
 
 _FEW = 3
-"""A factor pays while it has fewer columns than this part of its rows (benchmarks/results/many_kernels.md)."""
+"""A factor pays while it has fewer columns than this part of its rows (derivation, section 6)."""
 
 _NEGLIGIBLE = 1e-13
 """Eigenvalues below this share of a unit diagonal are dropped: a thousandth of what paths may differ by."""

@@ -2,5 +2,6 @@
 
 from bemkl.inference.likelihoods.gaussian import Gaussian
 from bemkl.inference.likelihoods.probit import Probit
+from bemkl.inference.likelihoods.semi_supervised import SemiSupervisedProbit
 
-__all__ = ["Gaussian", "Probit"]
+__all__ = ["Gaussian", "Probit", "SemiSupervisedProbit"]

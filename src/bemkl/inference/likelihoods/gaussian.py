@@ -75,6 +75,11 @@ class Gaussian:
         """Number of outputs."""
         return len(self._target)
 
+    @property
+    def rehearsal(self) -> None:
+        """None: there is nothing easier to start from."""
+        return None
+
     def _square(self, predictor: Predictor) -> Array:
         """Expected squared distance of the responses from the predictor, summed over samples."""
         square: Array = np.square(self._target - predictor.mean).sum(axis=1) + predictor.variance

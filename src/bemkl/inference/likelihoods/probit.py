@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,26 @@ from bemkl.inference.protocols import Rule
 from bemkl.inference.summaries import Predictor
 
 
+class Scores(Protocol):
+    """Normal variables of unit variance that are kept in some region."""
+
+    @property
+    def location(self) -> Array:
+        """Means before truncation."""
+
+    @property
+    def log_mass(self) -> Array:
+        """Logarithms of the masses that truncation keeps."""
+
+    @property
+    def mean(self) -> Array:
+        """Means after truncation."""
+
+    @property
+    def variance(self) -> Array:
+        """Variances after truncation."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbitOutput:
     """
@@ -23,13 +44,13 @@ class ProbitOutput:
 
     Parameters
     ----------
-    scores : TruncatedNormal
+    scores : Scores
         One entry an output and sample, shape (n_outputs, n_samples).
     target : ndarray of shape (n_outputs, n_samples)
         Their means.
     """
 
-    scores: TruncatedNormal
+    scores: Scores
     target: Array
 
     @property
@@ -80,6 +101,11 @@ class Probit:
         """Number of outputs."""
         return len(self._sign)
 
+    @property
+    def rehearsal(self) -> Probit | None:
+        """None: there is nothing easier to start from."""
+        return None
+
     def factor(self, location: Array) -> ProbitOutput:
         """
         Return the factor of the scores with the given means before truncation.
@@ -94,8 +120,11 @@ class Probit:
         ProbitOutput
             The factor.
         """
-        scores = TruncatedNormal(location, self._sign, self.margin)
+        scores = self._scores(location)
         return ProbitOutput(scores, scores.mean)
+
+    def _scores(self, location: Array) -> Scores:
+        return TruncatedNormal(location, self._sign, self.margin)
 
     def start(self) -> ProbitOutput:
         """
@@ -160,8 +189,8 @@ class Probit:
         Profile
             The shift of the scores' means by truncation, and the variance that it takes away.
         """
-        scores = TruncatedNormal(mean, self._sign, self.margin)
-        return Profile(scores.mean - mean, 1.0 - scores.variance)
+        scores = self._scores(mean)
+        return Profile(scores.mean - mean, np.maximum(1.0 - scores.variance, 0.0))
 
     def bound_terms(self, output: ProbitOutput, predictor: Predictor) -> dict[str, float]:
         r"""
