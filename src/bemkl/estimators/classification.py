@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
-from bemkl.inference import Probit
+from bemkl.estimators.labels import encode_labels
+from bemkl.inference import Probit, SemiSupervisedProbit
 from bemkl.kernels import KernelBank
 
 
@@ -39,6 +39,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         Margin between the classes.
     multiclass : {"shared", "ovr"}
         Whether classes, or labels of a sample, share the kernel weights, or each has its own.
+    unlabeled : Any
+        What stands in y for a label that is not known: a number or string, None or NaN. Samples without a label keep
+        the boundary between the classes away from themselves. False if there are none.
     predictive : {"exact", "paper"}
         How probabilities are computed: exactly under the posterior, or as the paper prints it.
     landmarks : int, array_like of int, {"kmeans++", "pivoted"}, (str, int) or None
@@ -120,6 +123,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         intermediate_std: float | str = 1.0,
         margin: float = 1.0,
         multiclass: str = "shared",
+        unlabeled: Any = False,
         predictive: str = "exact",
         landmarks: Any = None,
         acceleration: str | None = "newton",
@@ -139,6 +143,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self.intermediate_std = intermediate_std
         self.margin = margin
         self.multiclass = multiclass
+        self.unlabeled = unlabeled
         self.predictive = predictive
         self.landmarks = landmarks
         self.acceleration = acceleration
@@ -160,7 +165,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         X : array_like, data frame, sparse matrix, dict of these, or kernels
             Training samples; rows of NaN in all columns of a group are samples without that view.
         y : array_like of shape (n_samples,) or (n_samples, n_labels)
-            Labels of any kind, or zeros and ones for several labels a sample.
+            Labels of any kind, or zeros and ones for several labels a sample; `unlabeled` where it is not known.
         **unsupported : Any
             Refused: there are no weights of samples.
 
@@ -172,12 +177,13 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         refuse_arguments(self, unsupported)
         if self.multiclass not in ("shared", "ovr"):
             raise ValueError(f'multiclass: expected "shared" or "ovr", got {self.multiclass!r}.')
-        classes, signs, several = _encode(type(self).__name__, y)
+        classes, signs, several = encode_labels(type(self).__name__, y, self.unlabeled)
+        likelihood = Probit if signs.all() else SemiSupervisedProbit
         if self.multiclass == "ovr" and signs.shape[1] > 1:
-            likelihoods = [Probit(column, margin=self.margin) for column in signs.T]
+            likelihoods = [likelihood(column, margin=self.margin) for column in signs.T]
             labels = [str(label) for label in classes]
         else:
-            likelihoods, labels = [Probit(signs, margin=self.margin)], ["fit"]
+            likelihoods, labels = [likelihood(signs, margin=self.margin)], ["fit"]
         learned = self._learn(X, likelihoods, labels)
         self.classes_, self._several, self._single = classes, several, signs.shape[1] == 1
         self._keep(X, learned, np.zeros(signs.shape[1]), np.ones(signs.shape[1]))
@@ -283,28 +289,3 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _encode(name: str, y: Any) -> tuple[npt.NDArray[Any], Array, bool]:
-    """Return the classes, signs of shape (n_samples, n_outputs), and whether a sample may have several labels."""
-    if y is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    if hasattr(y, "isna") and np.any(y.isna()):
-        raise ValueError("y: some labels are missing. Leave those samples out.")
-    y = check_array(y, ensure_2d=False, accept_sparse=True, dtype=None, input_name="y")
-    check_classification_targets(y)
-    if type_of_target(y) == "multilabel-indicator":
-        several = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
-        values = np.unique(several)
-        if np.setdiff1d(values, [0, 1]).size:
-            raise ValueError(f"y: expected zeros and ones for several labels a sample, got {values[:5].tolist()}.")
-        return np.arange(several.shape[1]), np.where(several > 0, 1.0, -1.0), True
-    labels = column_or_1d(y, warn=True)
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y: expected samples of at least 2 classes, got one class only: {classes.tolist()}. "
-            "Add samples of another class."
-        )
-    signs = np.where(labels[:, None] == classes, 1.0, -1.0)
-    return classes, signs[:, 1:] if len(classes) == 2 else signs, False

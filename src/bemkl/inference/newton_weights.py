@@ -107,22 +107,40 @@ def update_kernel_weights_by_newton(weights: FreeWeights, evidence: Sequence[Evi
     """
     precision = precision_of(weights, evidence)
     covariance, logdet = precision.inverse_and_logdet()
+    return replace(weights, mean=newton_mean(weights, evidence, precision), covariance=covariance, logdet=logdet)
+
+
+def newton_mean(weights: FreeWeights, evidence: Sequence[Evidence], precision: Bordered) -> Array:
+    """
+    Take a Newton step of the means of (b, e), with the targets at their optimum (derivation, section 5).
+
+    Parameters
+    ----------
+    weights : FreeWeights
+        Current weights.
+    evidence : sequence of Evidence
+        What each block says.
+    precision : Bordered
+        Precision of (b, e) with the targets fixed.
+
+    Returns
+    -------
+    ndarray of shape (n_biases + n_kernels,)
+        The new means.
+    """
     gradient, kernels = -(precision @ weights.mean), slice(weights.n_biases, None)
-    del precision  # as large as the next matrix
-    profiles = []
+    curvatures = []
     for block, biases in zip(evidence, weights.bias_slices, strict=True):
         G, tau = block.intermediate_mean, block.output_precision[:, None]
         eta = weights.mean[kernels] @ G + weights.mean[biases, None]
-        profiles.append(block.profile(eta))
-        pull = tau * eta + profiles[-1].gradient
+        profile = block.profile(eta)
+        curvatures.append(profile.curvature)
+        pull = tau * eta + profile.gradient
         gradient[biases] += pull.sum(axis=1)
         gradient[kernels] += np.einsum("lmi,li->m", G, pull)
-    curvatures = [profile.curvature for profile in profiles]
-    if all((w == block.output_precision[:, None]).all() for w, block in zip(curvatures, evidence, strict=True)):
-        step = covariance @ gradient
-    else:
-        step = _hessian(weights, evidence, curvatures).solve(gradient)
-    return replace(weights, mean=weights.mean + step, covariance=covariance, logdet=logdet)
+    same = all((w == block.output_precision[:, None]).all() for w, block in zip(curvatures, evidence, strict=True))
+    hessian = precision if same else _hessian(weights, evidence, curvatures)
+    return weights.mean + hessian.solve(gradient)
 
 
 def _hessian(weights: FreeWeights, evidence: Sequence[Evidence], curvatures: Sequence[Array]) -> Bordered:

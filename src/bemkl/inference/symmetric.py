@@ -51,6 +51,19 @@ class Symmetric(Protocol):
     def solver(self, name: str) -> Callable[[Array], Array]:
         """Return what solves systems with a positive definite matrix."""
 
+    def coordinates(self, vector: Array) -> Coordinates:
+        """Return the product with a (size,) vector that changes one entry at a time."""
+
+
+class Coordinates(Protocol):
+    """The product of a symmetric matrix with a vector that changes one entry at a time."""
+
+    def off_diagonal(self, entry: int) -> float:
+        """Sum one row times the vector, without the entry on the diagonal."""
+
+    def move(self, entry: int, change: float) -> None:
+        """Change one entry of the vector."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dense:
@@ -195,6 +208,69 @@ class Dense:
             Maps a right-hand side of shape (size,) to the solution.
         """
         return positive_solver(self.values, name)
+
+    def coordinates(self, vector: Array) -> DenseCoordinates:
+        """
+        Return the product with a vector that changes one entry at a time.
+
+        Parameters
+        ----------
+        vector : ndarray of shape (size,)
+            The vector to begin with; not changed.
+
+        Returns
+        -------
+        DenseCoordinates
+            The product.
+        """
+        return DenseCoordinates(self, vector)
+
+
+class DenseCoordinates:
+    """
+    `Coordinates` of a dense matrix, in as many operations a change as it has rows.
+
+    Parameters
+    ----------
+    matrix : Dense
+        The matrix.
+    vector : ndarray of shape (size,)
+        The vector to begin with.
+    """
+
+    def __init__(self, matrix: Dense, vector: Array) -> None:
+        self._values, self._vector = matrix.values, vector.copy()
+        self._product = matrix @ vector
+
+    def off_diagonal(self, entry: int) -> float:
+        """
+        Sum one row times the vector, without the entry on the diagonal.
+
+        Parameters
+        ----------
+        entry : int
+            Which row.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        return float(self._product[entry] - self._values[entry, entry] * self._vector[entry])
+
+    def move(self, entry: int, change: float) -> None:
+        """
+        Change one entry of the vector.
+
+        Parameters
+        ----------
+        entry : int
+            Which one.
+        change : float
+            What to add to it.
+        """
+        self._product += change * self._values[entry]
+        self._vector[entry] += change
 
 
 def total(matrices: Sequence[Symmetric]) -> Symmetric:

@@ -241,6 +241,70 @@ class Thin:
         inverse, _ = self.inverse_and_logdet(name)
         return lambda right: inverse @ right
 
+    def coordinates(self, vector: Array) -> ThinCoordinates:
+        """
+        Return the product with a vector that changes one entry at a time.
+
+        Parameters
+        ----------
+        vector : ndarray of shape (size,)
+            The vector to begin with; not changed.
+
+        Returns
+        -------
+        ThinCoordinates
+            The product.
+        """
+        return ThinCoordinates(self, vector)
+
+
+class ThinCoordinates:
+    """
+    `Coordinates` of a thin matrix, in as many operations a change as its factor has columns.
+
+    Parameters
+    ----------
+    matrix : Thin
+        The matrix.
+    vector : ndarray of shape (size,)
+        The vector to begin with.
+    """
+
+    def __init__(self, matrix: Thin, vector: Array) -> None:
+        self._factor, self._weighted, self._vector = matrix.factor, matrix.factor * matrix.core, vector.copy()
+        self._inner = matrix.factor.T @ vector
+        self._own = np.einsum("mr,mr->m", self._weighted, self._factor)
+
+    def off_diagonal(self, entry: int) -> float:
+        """
+        Sum one row times the vector, without the entry on the diagonal.
+
+        Parameters
+        ----------
+        entry : int
+            Which row.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        return float(self._weighted[entry] @ self._inner - self._own[entry] * self._vector[entry])
+
+    def move(self, entry: int, change: float) -> None:
+        """
+        Change one entry of the vector.
+
+        Parameters
+        ----------
+        entry : int
+            Which one.
+        change : float
+            What to add to it.
+        """
+        self._inner += change * self._factor[entry]
+        self._vector[entry] += change
+
 
 def pays(shape: tuple[int, ...]) -> bool:
     """

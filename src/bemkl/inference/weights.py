@@ -304,6 +304,24 @@ def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> Bordered
     )
 
 
+def pull_of(evidence: Sequence[Evidence]) -> Array:
+    """
+    Assemble the linear term of (b, e), Eq. (4), with the sums over all blocks.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        What each block says.
+
+    Returns
+    -------
+    ndarray of shape (n_biases + n_kernels,)
+        The linear term.
+    """
+    kernels = np.sum([block.kernel_pull for block in evidence], axis=0)
+    return np.concatenate([*(block.bias_pull for block in evidence), kernels])
+
+
 def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
     r"""
     Update q(b, e), Eq. (4), with the sums over all blocks.
@@ -322,11 +340,7 @@ def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], pr
     FreeWeights
         The weights with a new Gaussian.
     """
-    precision, pull = precision_of(weights, evidence), np.zeros(len(weights.mean))
-    kernels = slice(weights.n_biases, None)
-    for block, biases in zip(evidence, weights.bias_slices, strict=True):
-        pull[biases] = block.bias_pull
-        pull[kernels] += block.kernel_pull
+    precision, pull = precision_of(weights, evidence), pull_of(evidence)
     covariance, logdet = precision.inverse_and_logdet()
     mean = refined_solve(covariance.__matmul__, lambda x: pull - precision @ x, pull)
     return replace(weights, mean=mean, covariance=covariance, logdet=logdet)

@@ -1,0 +1,96 @@
+"""From labels of any kind to signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_array, column_or_1d
+
+from bemkl.arrays import Array
+
+
+def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]:
+    """
+    Read the labels of a classifier.
+
+    Parameters
+    ----------
+    name : str
+        Name of the classifier, for the error.
+    y : array_like of shape (n_samples,) or (n_samples, n_labels)
+        Labels.
+    unlabeled : Any
+        What stands for a label that is not known; False if all are.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    signs : ndarray of shape (n_samples, n_outputs)
+        -1 or +1 for each class, only the second of two; 0 where a sample has no label.
+    several : bool
+        Whether a sample may have several labels.
+
+    Examples
+    --------
+    >>> classes, signs, _ = encode_labels("Classifier", ["no", "yes", "?"], "?")
+    >>> signs.T
+    array([[-1.,  1.,  0.]])
+    """
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    if unlabeled is not False:
+        return _encode_some(y, unlabeled)
+    if hasattr(y, "isna") and np.any(y.isna()):
+        raise ValueError("y: some labels are missing. Leave those samples out, or pass unlabeled=None.")
+    y = check_array(y, ensure_2d=False, accept_sparse=True, dtype=None, input_name="y")
+    check_classification_targets(y)
+    if type_of_target(y) == "multilabel-indicator":
+        several = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+        values = np.unique(several)
+        if np.setdiff1d(values, [0, 1]).size:
+            raise ValueError(f"y: expected zeros and ones for several labels a sample, got {values[:5].tolist()}.")
+        return np.arange(several.shape[1]), np.where(several > 0, 1.0, -1.0), True
+    labels = column_or_1d(y, warn=True)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y: expected samples of at least 2 classes, got one class only: {classes.tolist()}. "
+            "Add samples of another class."
+        )
+    signs = np.where(labels[:, None] == classes, 1.0, -1.0)
+    return classes, signs[:, 1:] if len(classes) == 2 else signs, False
+
+
+def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]:
+    """Encode the labels of samples that have one; the others get zeros."""
+    if np.ndim(unlabeled):
+        raise ValueError(f"unlabeled: expected one value that stands for no label, got {unlabeled!r}.")
+    values = np.asarray(y, dtype=object)
+    if values.ndim != 1:
+        raise ValueError(
+            f"y: expected one label a sample where some are not known, got shape {values.shape}. "
+            "Pass a vector of labels, or unlabeled=False."
+        )
+    known = np.array([not _is_missing(value, unlabeled) for value in values], dtype=bool)
+    labels = [value for value, there in zip(values, known, strict=True) if there]
+    if len(set(map(str, labels))) < 2:
+        raise ValueError(
+            f"y: without samples marked {unlabeled!r} there are labels of one class or none: "
+            f"{sorted(set(map(str, labels)))}. If {unlabeled!r} is a class, mark samples without a label by another "
+            "value, such as None, and pass it as unlabeled; else add labels of another class."
+        )
+    classes, found, _ = encode_labels("", np.array(labels), False)
+    signs = np.zeros((len(values), found.shape[1]))
+    signs[known] = found
+    return classes, signs, False
+
+
+def _is_missing(value: Any, unlabeled: Any) -> bool:
+    """Compare a label with the marker; None, NaN and the like are all the same."""
+    if unlabeled is None or unlabeled != unlabeled:
+        return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+    return bool(value == unlabeled)
