@@ -132,6 +132,17 @@ class Bordered:
         b, e = right[: len(self.corner)], right[len(self.corner) :]
         return np.concatenate([self.corner * b + self.link @ e, b @ self.link + self.kernels @ e])
 
+    def diagonal(self) -> Array:
+        """
+        Return the diagonal.
+
+        Returns
+        -------
+        ndarray of shape (n_biases + n_kernels,)
+            The diagonal.
+        """
+        return np.concatenate([self.corner, self.kernels.diagonal()])
+
     def _without_biases(self) -> Symmetric:
         """Eliminate the biases."""
         return self.kernels + Thin(np.zeros(self.kernels.size), self.link.T, -1.0 / self.corner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -146,6 +147,9 @@ class FreeWeights:
         }
 
 
+FreeT = TypeVar("FreeT", bound=FreeWeights)
+
+
 @dataclass(frozen=True, slots=True)
 class Free:
     """
@@ -239,7 +243,7 @@ def independent_weights(mean: Array, variance: Array, n_outputs: Sequence[int], 
     )
 
 
-def update_bias_precision(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
+def update_bias_precision(weights: FreeT, evidence: Sequence[Evidence], priors: Priors) -> FreeT:
     r"""
     Update :math:`q(\gamma)` (paper, section 4.1).
 
@@ -260,7 +264,7 @@ def update_bias_precision(weights: FreeWeights, evidence: Sequence[Evidence], pr
     return replace(weights, bias_precision=priors.bias.posterior(1, weights.second[: weights.n_biases]))
 
 
-def update_kernel_precision(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
+def update_kernel_precision(weights: FreeT, evidence: Sequence[Evidence], priors: Priors) -> FreeT:
     r"""
     Update :math:`q(\omega)` (paper, section 4.1).
 
