@@ -72,7 +72,7 @@ class Twin:
     queries: list  # test kernels of each block
 
 
-def twin(variant, seed=0, pair=None, joint=False):
+def twin(variant, seed=0, pair=None, joint=False, slow_model=SlowModel, weights=None):
     rng = np.random.default_rng(seed)
     lam, gam, ups, noise = (2.0, 0.5), (3.0, 0.25), (1.5, 0.8), (1.2, 0.9)
     slow_blocks, blocks, queries = [], [], []
@@ -93,10 +93,11 @@ def twin(variant, seed=0, pair=None, joint=False):
         else:
             slow_blocks.append(SlowBlock(K, score.T, noise_prior=noise))
             blocks.append(Block(DenseStack(K), Gaussian(score, noise=Gamma(*noise))))
-    slow = SlowModel(slow_blocks, lam, gam, variant.ome, ups, variant.sigma_g, joint)
+    slow = slow_model(slow_blocks, lam, gam, variant.ome, ups, variant.sigma_g, joint)
     intermediate = Gamma(*ups) if variant.sigma_g is None else PointMass.from_std(variant.sigma_g)
     priors = Priors(Gamma(*lam), Gamma(*gam), Gamma(*variant.ome), intermediate)
-    problem = Problem(blocks, priors, pair=Plain() if pair is None else pair)
+    strategies = {} if weights is None else {"weights": weights}
+    problem = Problem(blocks, priors, pair=Plain() if pair is None else pair, **strategies)
     slow_state = slow.start(rng)
     return Twin(problem, translate(problem, slow_state), slow, slow_state, queries)
 

@@ -176,6 +176,11 @@ class SlowModel:
         state.ome = (self.priors.ome[0] + 0.5, 1 / (1 / self.priors.ome[1] + second[self.B :] / 2))
 
     def update_be(self, state):
+        precision, pull = self.precision_and_pull(state)
+        state.Sbe = np.linalg.inv(precision)
+        state.be = state.Sbe @ pull
+
+    def precision_and_pull(self, state):
         B, P = self.B, self.P
         precision = np.diag(np.concatenate([state.gam[0] * state.gam[1], state.ome[0] * state.ome[1]]))
         pull = np.zeros(B + P)
@@ -190,8 +195,7 @@ class SlowModel:
                     precision[B:, B:] += tau * (np.outer(g, g) + s.Sg[o])
                     pull[j] += tau * f
                     pull[B:] += tau * f * g
-        state.Sbe = np.linalg.inv(precision)
-        state.be = state.Sbe @ pull
+        return precision, pull
 
     def update_f(self, state):
         for t, (block, s) in enumerate(zip(self.blocks, state.blocks, strict=True)):
@@ -215,7 +219,10 @@ class SlowModel:
             for beta, square in zip(scale, squares, strict=True):
                 total += gamma_terms(shape, beta, prior)
                 total += normal_log(shape * beta, digamma(shape) + np.log(beta), square)
-        return total + normal_entropy(state.Sbe)
+        return total + self.weight_entropy(state)
+
+    def weight_entropy(self, state):
+        return normal_entropy(state.Sbe)
 
     def output_bound(self, state, t, block, s, o):
         total = normal_entropy(s.Sa[o]) + block.N * normal_entropy(s.Sg[o])
@@ -271,6 +278,52 @@ class SlowModel:
                 out.f[o, i] = w.e @ u + w.b
                 out.f_var[o, i] = noise_f + one_u @ S @ one_u + (np.trace(w.ee @ cov) if exact else 0.0)
         return out
+
+
+class SlowFactorized(SlowModel):
+    """Independent normal factors of biases and kernel weights, visited in turn until they settle."""
+
+    def update_be(self, state):
+        precision, pull = self.precision_and_pull(state)
+        state.Sbe = np.diag(1 / np.diag(precision))
+        for _ in range(2000):
+            for m in range(len(pull)):
+                others = sum(precision[m, n] * state.be[n] for n in range(len(pull)) if n != m)
+                state.be[m] = (pull[m] - others) / precision[m, m]
+
+
+class SlowNonnegative(SlowModel):
+    """Independent factors, those of the kernel weights truncated at zero; all visited some times in turn."""
+
+    n_passes = 3
+
+    def update_be(self, state):
+        precision, pull = self.precision_and_pull(state)
+        state.loc, state.dev = np.empty(self.P), 1 / np.sqrt(np.diag(precision)[self.B :])
+        variance = 1 / np.diag(precision)
+        for _ in range(self.n_passes):
+            for m in range(len(pull)):
+                others = sum(precision[m, n] * state.be[n] for n in range(len(pull)) if n != m)
+                location = (pull[m] - others) / precision[m, m]
+                if m < self.B:
+                    state.be[m] = location
+                else:
+                    k = m - self.B
+                    state.loc[k] = location
+                    t = location / state.dev[k]
+                    h = np.exp(norm.logpdf(t) - log_ndtr(t))
+                    state.be[m] = location + state.dev[k] * h
+                    variance[m] = state.dev[k] ** 2 * (1 - h * (h + t))
+        state.Sbe = np.diag(variance)
+
+    def weight_entropy(self, state):
+        biases = normal_entropy(state.Sbe[: self.B, : self.B])
+        total = biases
+        for location, deviation in zip(state.loc, state.dev, strict=True):
+            t = location / deviation
+            h = np.exp(norm.logpdf(t) - log_ndtr(t))
+            total += (np.log(2 * np.pi) + 1 - t * h) / 2 + np.log(deviation) + log_ndtr(t) + np.log(2.0)
+        return total
 
 
 def truncation(m, y, margin):

@@ -36,16 +36,30 @@ def log_ratio(problem, state, size, rng):
     B = weights.n_biases
     gam, log_q = draw_precision(weights.bias_precision, (B,), size, rng)
     ome, log_q_ome = draw_precision(weights.kernel_precision, (problem.n_kernels,), size, rng)
-    q = multivariate_normal(weights.mean, weights.covariance)
-    be = q.rvs(size, random_state=rng).reshape(size, -1)
+    be, log_q_be, log_constant = draw_weights(weights, size, rng)
     ratio = precision_log_density(priors.bias, gam) + precision_log_density(priors.kernel, ome) - log_q - log_q_ome
-    ratio += sum_entries(norm.logpdf(be, scale=np.concatenate([gam, ome], axis=1) ** -0.5)) - q.logpdf(be)
+    ratio += sum_entries(norm.logpdf(be, scale=np.concatenate([gam, ome], axis=1) ** -0.5)) - log_q_be + log_constant
     first = 0
     for block, here in zip(problem.blocks, state.blocks, strict=True):
         for o in range(here.n_outputs):
             ratio += output_log_ratio(problem, block, here, o, be[:, first + o], be[:, B:], size, rng)
         first += here.n_outputs
     return ratio
+
+
+def draw_weights(weights, size, rng):
+    """Return draws of (b, e), their log density under q, and what truncation adds to that of the prior."""
+    if not hasattr(weights, "location"):
+        q = multivariate_normal(weights.mean, weights.covariance)
+        draws = q.rvs(size, random_state=rng).reshape(size, -1)
+        return draws, q.logpdf(draws), 0.0
+    B = weights.n_biases
+    normal = norm(weights.mean[:B], weights.covariance.diagonal()[:B] ** 0.5)
+    truncated = truncnorm(-weights.location / weights.deviation, np.inf, weights.location, weights.deviation)
+    b = normal.rvs((size, B), random_state=rng)
+    e = truncated.rvs((size, len(weights.location)), random_state=rng)
+    log_q = sum_entries(normal.logpdf(b)) + sum_entries(truncated.logpdf(e))
+    return np.hstack([b, e]), log_q, len(weights.location) * np.log(2.0)
 
 
 def output_log_ratio(problem, block, here, o, b, e, size, rng):

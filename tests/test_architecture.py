@@ -19,7 +19,7 @@ ARROWS = {
     "threads": set(),
     "distributions": {"arrays", "special"},
     "kernels": {"arrays", "kernels"},
-    "inference": {"arrays", "exceptions", "distributions", "linalg", "threads", "inference"},
+    "inference": {"arrays", "exceptions", "special", "distributions", "linalg", "threads", "inference"},
     "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
     "persistence": {"exceptions", "kernels"},
     "plots": {"arrays", "kernels"},

@@ -7,12 +7,15 @@ applies it, `lower_bound_terms` takes the bound apart.
 
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
+from bemkl.inference.factorized import Factorized
 from bemkl.inference.likelihoods import Gaussian, Probit, SemiSupervisedProbit
 from bemkl.inference.newton_weights import NewtonWeights
+from bemkl.inference.nonnegative import Nonnegative
 from bemkl.inference.pair import JointMeans, NewtonMeans, Plain
 from bemkl.inference.predict import FittedBlock, Prediction, fitted_block, predict
 from bemkl.inference.priors import DENSE, SPARSE, Priors
 from bemkl.inference.problem import Block, Problem
+from bemkl.inference.spike_slab import SpikeSlab
 from bemkl.inference.state import BlockState, State
 from bemkl.inference.weights import Free
 
@@ -21,6 +24,7 @@ __all__ = [
     "SPARSE",
     "Block",
     "BlockState",
+    "Factorized",
     "FitResult",
     "FittedBlock",
     "Free",
@@ -28,12 +32,14 @@ __all__ = [
     "JointMeans",
     "NewtonMeans",
     "NewtonWeights",
+    "Nonnegative",
     "Plain",
     "Prediction",
     "Priors",
     "Probit",
     "Problem",
     "SemiSupervisedProbit",
+    "SpikeSlab",
     "State",
     "ascend",
     "fitted_block",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, whole_number
 from bemkl.distributions import Gamma
 from bemkl.inference.bordered import Bordered, JointCovariance
 from bemkl.inference.priors import Priors
@@ -144,6 +144,10 @@ class Nonnegative:
     """
 
     n_passes: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse a step that does nothing."""
+        whole_number("n_passes", self.n_passes, least=1)
 
     @property
     def cautious(self) -> Nonnegative:
