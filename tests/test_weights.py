@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from problems import VARIANTS, kernel, total, twin
 from reference import SlowFactorized, SlowNonnegative
 from sampling import log_ratio
 from scipy.stats import truncnorm
 
+from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, load_model, save_model
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import (
     SPARSE,
@@ -19,7 +20,6 @@ from bemkl.inference import (
     Gaussian,
     JointMeans,
     NewtonMeans,
-    NewtonWeights,
     Nonnegative,
     Plain,
     Priors,
@@ -130,20 +130,23 @@ class TestNonnegative:
 
     @pytest.mark.parametrize("prior", [Gamma(1.0, 1.0), SPARSE])
     def test_no_weight_is_ever_negative(self, prior):
-        """Also where a free posterior has negative weights, and for weights that are pushed far below zero."""
+        """Not even where the intermediate outputs of a kernel speak for the opposite of the labels."""
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(60, 2))
-        first, second = (gaussian(x[:, None], x[:, None], 1.0) for x in X.T)
-        K, y = np.stack([first, first + 0.5 * second]), second @ rng.normal(size=60)
-        priors = Priors(kernel=prior, intermediate=PointMass.from_std(0.1))
-        problem = Problem([Block(DenseStack(K), Gaussian(y / y.std()))], priors, pair=NewtonMeans())
-        free = run(replace(problem, weights=NewtonWeights()), max_iter=30, tol=None).state.weights
-        assert free.mean[1:].min() < 0.0
-        problem = replace(problem, weights=Nonnegative())
+        X = rng.normal(size=(60, 4))
+        K = np.stack([gaussian(x[:, None], x[:, None], 1.0) for x in X.T])
+        problem = Problem([Block(DenseStack(K), Probit(np.sign(X[:, 0])))], Priors(kernel=prior), weights=Nonnegative())
         state = initialise(problem)
-        for _ in range(40):
+        for _ in range(20):
             state = sweep(problem, state)
             assert state.weights.mean[1:].min() > 0.0
+        block, against = state.blocks[0], np.array([-1.0, 1.0, 1.0, 1.0])[:, None]
+        intermediate = replace(block.pair.intermediate, mean=against * block.pair.intermediate.mean)
+        turned = replace(state, blocks=(replace(block, pair=replace(block.pair, intermediate=intermediate)),))
+        free, kept = (
+            strategy.steps["kernel_weights"](state.weights, turned.evidence(problem), problem.priors).mean[1:]
+            for strategy in (Factorized(), Nonnegative())
+        )
+        assert free[0] < 0.0 < kept.min()
 
     def test_planted_combination(self):
         """Two of six kernels carry the responses, one three times as much."""
@@ -213,3 +216,47 @@ def test_thousands_of_kernels_take_no_square_matrix(weights):
     state = run(problem, max_iter=3, tol=None).state
     assert state.weights.moments(0).covariance.factor.shape[1] == 0
     assert state.blocks[0].pair.intermediate.covariance[0].factor.shape[1] == 1
+
+
+class TestEstimators:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    Y = np.where(X[:, 0] * X[:, 1] > 0.0, "same", "different")
+    BANK = KernelBank([KernelSpec("gaussian", on, {"width": 1.0}) for on in ([0, 1], [0, 2], [1, 2], [2])])
+
+    @pytest.mark.parametrize("weights", ["free", "nonnegative", "factorized", "spike_slab"])
+    @pytest.mark.parametrize("acceleration", ["newton", None])
+    def test_classifier(self, weights, acceleration, tmp_path):
+        model = BEMKLClassifier(self.BANK, weights=weights, acceleration=acceleration, max_iter=50, tol=None)
+        model.fit(self.X, self.Y)
+        assert model.score(self.X, self.Y) > 0.9
+        assert np.argmax(np.abs(model.kernel_weights_)) == 0
+        assert hasattr(model, "kernel_inclusion_") == (weights == "spike_slab")
+        save_model(model, tmp_path / "model.bemkl")
+        again = load_model(tmp_path / "model.bemkl")
+        assert_allclose(again.predict_proba(self.X), model.predict_proba(self.X), rtol=1e-12)
+
+    @pytest.mark.parametrize("weights", ["free", "nonnegative", "factorized", "spike_slab"])
+    def test_regressor(self, weights):
+        y = np.sin(self.X[:, 0] * self.X[:, 1])
+        model = BEMKLRegressor(self.BANK, weights=weights, max_iter=100, tol=None).fit(self.X, y)
+        assert model.score(self.X, y) > 0.5
+        assert 0 in model.selected_kernels_
+
+    def test_inclusion(self):
+        model = BEMKLClassifier(self.BANK, weights="spike_slab").fit(self.X, self.Y)
+        assert_array_equal(model.selected_kernels_, np.flatnonzero(model.kernel_inclusion_ > 0.5))
+        assert model.kernel_inclusion_[0] > 0.9
+        assert not hasattr(model.set_params(weights="free").fit(self.X, self.Y), "kernel_inclusion_")
+        classes = np.digitize(self.X[:, 0], [-0.5, 0.5])
+        separate = BEMKLClassifier(self.BANK, weights="spike_slab", multiclass="ovr").fit(self.X, classes)
+        assert separate.kernel_inclusion_.shape == (3, 4)
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="weights: expected one of free, nonnegative, factorized, spike_slab"):
+            BEMKLClassifier(self.BANK, weights="positive").fit(self.X, self.Y)
+
+    def test_a_warm_start_keeps_the_family(self):
+        model = BEMKLClassifier(self.BANK, weights="nonnegative", warm_start=True).fit(self.X, self.Y)
+        with pytest.raises(ValueError, match="warm_start: the last fit was of another problem"):
+            model.set_params(weights="free").fit(self.X, self.Y)
+        model.set_params(weights="nonnegative").fit(self.X, self.Y)

@@ -13,11 +13,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.arrays import Array
 from bemkl.estimators.fitting import Effort, fit_problems
-from bemkl.estimators.parameters import accelerated, factor_tolerance, gamma_prior, intermediate_prior, interval_width
+from bemkl.estimators.parameters import (
+    factor_tolerance,
+    find_strategies,
+    gamma_prior,
+    intermediate_prior,
+    interval_width,
+)
 from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, selected, weight_rows
 from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Priors, Problem, State, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
+from bemkl.inference.spike_slab import SpikeSlabWeights
 from bemkl.inference.state import check_state
 from bemkl.kernels import DenseStack, KernelStack, stack_kernels
 from bemkl.kernels.views import count_samples, is_views, read_samples
@@ -134,7 +141,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _learn(self, X: Any, likelihoods: Sequence[AnyLikelihood], labels: Sequence[str]) -> Learned:
         """Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes."""
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        strategies = accelerated(self.acceleration)
+        strategies = find_strategies(self.weights, self.acceleration)
         priors, tolerance = self._priors(), factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
         self._check_rule()
@@ -182,6 +189,13 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.kernel_weights_ = weights[0] if one else weights
         self.kernel_weights_std_ = deviations[0] if one else deviations
         self.selected_kernels_ = np.flatnonzero(np.any([selected(row) for row in weights], axis=0))
+        states = self.posterior_ if isinstance(self.posterior_, tuple) else (self.posterior_,)
+        inclusion = [state.weights.inclusion for state in states if isinstance(state.weights, SpikeSlabWeights)]
+        if inclusion:
+            self.kernel_inclusion_ = inclusion[0] if one else np.array(inclusion)
+            self.selected_kernels_ = np.flatnonzero(np.max(inclusion, axis=0) > 0.5)
+        elif hasattr(self, "kernel_inclusion_"):
+            del self.kernel_inclusion_
         self.dual_coef_ = np.concatenate([f.state.pair.sample_mean for f in self._fitted]).T * self._scale
         self.intercept_ = np.concatenate([f.weights.bias for f in self._fitted]) * self._scale + self._offset
 

@@ -29,6 +29,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     kernel_prior : {"dense", "sparse"} or (float, float)
         Prior of the kernel weights' precisions, a gamma distribution by shape and scale. "dense" is (1, 1) and keeps
         all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help.
+    weights : {"free", "nonnegative", "factorized", "spike_slab"}
+        Family of posteriors of the kernel weights: one Gaussian (the paper's); none below zero; independent ones, for
+        tens of thousands of kernels; or each kernel on or off, with the probability of it.
     sample_prior : {"dense", "sparse"} or (float, float)
         Prior of the sample weights' precisions.
     bias_prior : {"dense", "sparse"} or (float, float)
@@ -77,6 +80,8 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         Expected kernel weights; a row a class where each has its own.
     kernel_weights_std_ : ndarray of shape (n_kernels,) or (n_classes, n_kernels)
         Their standard deviations.
+    kernel_inclusion_ : ndarray of shape (n_kernels,) or (n_classes, n_kernels)
+        Probabilities that kernels are on; only with ``weights="spike_slab"``.
     selected_kernels_ : ndarray of int
         Kernels with a weight of more than 1 % of the largest, in absolute value, for any class.
     dual_coef_ : ndarray of shape (n_basis, n_outputs)
@@ -118,6 +123,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         kernels: KernelBank | str | None = None,
         *,
         kernel_prior: Any = "dense",
+        weights: str = "free",
         sample_prior: Any = (1.0, 1.0),
         bias_prior: Any = (1.0, 1.0),
         intermediate_std: float | str = 1.0,
@@ -138,6 +144,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     ) -> None:
         self.kernels = kernels
         self.kernel_prior = kernel_prior
+        self.weights = weights
         self.sample_prior = sample_prior
         self.bias_prior = bias_prior
         self.intermediate_std = intermediate_std

@@ -9,9 +9,21 @@ from scipy.special import ndtri
 
 from bemkl.arrays import finite_number, fraction
 from bemkl.distributions import Gamma, PointMass, Precision
-from bemkl.inference import DENSE, SPARSE, Free, NewtonMeans, NewtonWeights, Plain
+from bemkl.inference import (
+    DENSE,
+    SPARSE,
+    Factorized,
+    Free,
+    NewtonMeans,
+    NewtonWeights,
+    Nonnegative,
+    Plain,
+    SpikeSlab,
+)
 
 _NAMED = {"dense": DENSE, "sparse": SPARSE}
+_PLAIN = {"free": Free(), "nonnegative": Nonnegative(), "factorized": Factorized(), "spike_slab": SpikeSlab()}
+_BOLD = _PLAIN | {"free": NewtonWeights(), "factorized": Factorized(bold=True)}
 
 
 def gamma_prior(name: str, value: Any) -> Gamma:
@@ -76,12 +88,14 @@ def intermediate_prior(value: Any) -> Precision:
         raise ValueError(f'intermediate_std: expected a positive number or "learn", got {value!r}.') from None
 
 
-def accelerated(acceleration: Any) -> dict[str, Any]:
+def find_strategies(weights: Any, acceleration: Any) -> dict[str, Any]:
     """
-    Find the strategies of an acceleration.
+    Find the strategies of a family of weights and an acceleration.
 
     Parameters
     ----------
+    weights : {"free", "nonnegative", "factorized", "spike_slab"}
+        What the user passed.
     acceleration : {"newton"} or None
         What the user passed.
 
@@ -89,12 +103,18 @@ def accelerated(acceleration: Any) -> dict[str, Any]:
     -------
     dict
         Strategies for weights and pair, by their names in `Problem`.
+
+    Examples
+    --------
+    >>> find_strategies("factorized", None)
+    {'weights': Factorized(bold=False), 'pair': Plain()}
     """
-    if acceleration is None:
-        return {"weights": Free(), "pair": Plain()}
-    if acceleration == "newton":
-        return {"weights": NewtonWeights(), "pair": NewtonMeans()}
-    raise ValueError(f'acceleration: expected "newton" or None, got {acceleration!r}.')
+    if acceleration not in ("newton", None):
+        raise ValueError(f'acceleration: expected "newton" or None, got {acceleration!r}.')
+    known = _PLAIN if acceleration is None else _BOLD
+    if not isinstance(weights, str) or weights not in known:
+        raise ValueError(f"weights: expected one of {', '.join(known)}; got {weights!r}.")
+    return {"weights": known[weights], "pair": Plain() if acceleration is None else NewtonMeans()}
 
 
 def factor_tolerance(value: Any) -> float | None:

@@ -28,6 +28,9 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
     kernel_prior : {"dense", "sparse"} or (float, float)
         Prior of the kernel weights' precisions, a gamma distribution by shape and scale. "dense" is (1, 1) and keeps
         all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help.
+    weights : {"free", "nonnegative", "factorized", "spike_slab"}
+        Family of posteriors of the kernel weights: one Gaussian (the paper's); none below zero; independent ones, for
+        tens of thousands of kernels; or each kernel on or off, with the probability of it.
     sample_prior : {"dense", "sparse"} or (float, float)
         Prior of the sample weights' precisions.
     bias_prior : {"dense", "sparse"} or (float, float)
@@ -72,6 +75,8 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         Expected kernel weights.
     kernel_weights_std_ : ndarray of shape (n_kernels,)
         Their standard deviations.
+    kernel_inclusion_ : ndarray of shape (n_kernels,)
+        Probabilities that kernels are on; only with ``weights="spike_slab"``.
     selected_kernels_ : ndarray of int
         Kernels with a weight of more than 1 % of the largest, in absolute value.
     dual_coef_ : ndarray of shape (n_basis, n_outputs)
@@ -111,6 +116,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         kernels: KernelBank | str | None = None,
         *,
         kernel_prior: Any = "dense",
+        weights: str = "free",
         sample_prior: Any = (1.0, 1.0),
         bias_prior: Any = (1.0, 1.0),
         noise_prior: Any = (1.0, 1.0),
@@ -130,6 +136,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
     ) -> None:
         self.kernels = kernels
         self.kernel_prior = kernel_prior
+        self.weights = weights
         self.sample_prior = sample_prior
         self.bias_prior = bias_prior
         self.noise_prior = noise_prior

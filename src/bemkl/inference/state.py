@@ -186,6 +186,12 @@ def check_state(problem: Problem, state: State) -> None:
             f"{found} do not fit a problem with blocks {expected} "
             f"and a {learned[0].__name__} for the intermediate precision. Start from a state of the same problem."
         )
+    family = type(problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, None))
+    if type(state.weights) is not family:
+        raise ValueError(
+            f"state: has {type(state.weights).__name__} where the problem has {family.__name__}. "
+            "Start from a state of the same family of weights."
+        )
     for index, n_outputs in enumerate(problem.n_outputs):
         weights = state.weights.moments(index)
         if weights.cross.shape != (problem.n_kernels, n_outputs):
