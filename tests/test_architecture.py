@@ -45,6 +45,7 @@ INFERENCE_ORDER = [
     "factorized",
     "nonnegative",
     "spike_slab",
+    "pooled",
     "likelihoods",
     "problem",
     "state",

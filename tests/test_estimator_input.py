@@ -227,7 +227,10 @@ REFUSED = {
         'intermediate_std: expected a positive number or "learn", got 0.0',
     ),
     "margin": (lambda: classifier(margin=-1.0), "margin: expected a finite number of at least 0, got -1.0"),
-    "multiclass": (lambda: classifier(multiclass="ova"), 'multiclass: expected "shared" or "ovr", got \'ova\''),
+    "multiclass": (
+        lambda: classifier(multiclass="ova"),
+        "multiclass: expected one of shared, ovr, pooled, multinomial; got 'ova'",
+    ),
     "rule": (lambda: classifier(predictive="guess"), 'predictive: expected "exact" or "paper", got \'guess\''),
     "acceleration": (lambda: classifier(acceleration="warp"), "acceleration: expected \"newton\" or None, got 'warp'"),
     "iterations": (lambda: classifier(max_iter=0), "max_iter: expected a whole number of at least 1, got 0"),

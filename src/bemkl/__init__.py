@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from bemkl.estimators import BEMKLClassifier, BEMKLRegressor, shared_kernels
+from bemkl.estimators import BEMKLClassifier, BEMKLRegressor, select_by_bound, shared_kernels
 from bemkl.kernels import KernelBank, KernelSpec, KernelStack, paper_bank, stack_kernels
 from bemkl.persistence import load_model, save_model
 
@@ -17,6 +17,7 @@ __all__ = [
     "load_model",
     "paper_bank",
     "save_model",
+    "select_by_bound",
     "shared_kernels",
     "stack_kernels",
 ]

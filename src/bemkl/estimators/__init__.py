@@ -2,6 +2,7 @@
 
 from bemkl.estimators.classification import BEMKLClassifier
 from bemkl.estimators.regression import BEMKLRegressor
+from bemkl.estimators.selection import BoundSearch, select_by_bound
 from bemkl.estimators.sharing import shared_kernels
 
-__all__ = ["BEMKLClassifier", "BEMKLRegressor", "shared_kernels"]
+__all__ = ["BEMKLClassifier", "BEMKLRegressor", "BoundSearch", "select_by_bound", "shared_kernels"]

@@ -138,10 +138,16 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         tags.input_tags.sparse = not self._precomputed
         return tags
 
-    def _learn(self, X: Any, likelihoods: Sequence[AnyLikelihood], labels: Sequence[str]) -> Learned:
-        """Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes."""
+    def _learn(
+        self, X: Any, likelihoods: Sequence[AnyLikelihood], labels: Sequence[str], *, pooled: bool = False
+    ) -> Learned:
+        """
+        Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes.
+
+        Pooled likelihoods are blocks of one posterior, with kernel weights around common ones.
+        """
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        strategies = find_strategies(self.weights, self.acceleration)
+        strategies = find_strategies(self.weights, self.acceleration, pooled=pooled)
         priors, tolerance = self._priors(), factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
         self._check_rule()
@@ -159,9 +165,16 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         source, stack, rows = fit_source(self.kernels, self.landmarks, X, rng, tolerance)
         if rows is None:
             refuse_asymmetry(source.names, stack)
-        problems = [Problem([Block(stack, like, landmarks=True)], priors, **strategies) for like in likelihoods]
-        results = fit_problems(problems, labels, self._starts(problems), effort, rng)
-        fitted = tuple(fitted_block(p, r.state) for p, r in zip(problems, results, strict=True))
+        blocks = [Block(stack, likelihood, landmarks=True) for likelihood in likelihoods]
+        groups = [blocks] if pooled else [[block] for block in blocks]
+        problems = [Problem(group, priors, **strategies) for group in groups]
+        names = ["fit"] if pooled else labels
+        results = fit_problems(problems, names, self._starts(problems), effort, rng)
+        fitted = tuple(
+            fitted_block(problem, result.state, t)
+            for problem, result in zip(problems, results, strict=True)
+            for t in range(len(problem.blocks))
+        )
         return Learned(source, rows, tuple(labels), fitted, tuple(results))
 
     def _keep(self, X: Any, learned: Learned, offset: Array, scale: Array) -> None:

@@ -12,8 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.labels import encode_labels
-from bemkl.inference import Probit, SemiSupervisedProbit
+from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
+from bemkl.inference.protocols import AnyLikelihood
 from bemkl.kernels import KernelBank
+
+_MULTICLASS = ("shared", "ovr", "pooled", "multinomial")
 
 
 class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -40,8 +43,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         Standard deviation of the intermediate outputs; the paper has 1, its program 0.1.
     margin : float
         Margin between the classes.
-    multiclass : {"shared", "ovr"}
-        Whether classes, or labels of a sample, share the kernel weights, or each has its own.
+    multiclass : {"shared", "ovr", "pooled", "multinomial"}
+        Whether classes, or labels of a sample, are told from the rest with shared kernel weights, each with its own, or
+        each with its own around common ones; or compete for the largest score, with shared kernel weights.
     unlabeled : Any
         What stands in y for a label that is not known: a number or string, None or NaN. Samples without a label keep
         the boundary between the classes away from themselves. False if there are none.
@@ -182,19 +186,34 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             This classifier.
         """
         refuse_arguments(self, unsupported)
-        if self.multiclass not in ("shared", "ovr"):
-            raise ValueError(f'multiclass: expected "shared" or "ovr", got {self.multiclass!r}.')
+        if self.multiclass not in _MULTICLASS:
+            raise ValueError(f"multiclass: expected one of {', '.join(_MULTICLASS)}; got {self.multiclass!r}.")
         classes, signs, several = encode_labels(type(self).__name__, y, self.unlabeled)
-        likelihood = Probit if signs.all() else SemiSupervisedProbit
-        if self.multiclass == "ovr" and signs.shape[1] > 1:
-            likelihoods = [likelihood(column, margin=self.margin) for column in signs.T]
-            labels = [str(label) for label in classes]
-        else:
-            likelihoods, labels = [likelihood(signs, margin=self.margin)], ["fit"]
-        learned = self._learn(X, likelihoods, labels)
-        self.classes_, self._several, self._single = classes, several, signs.shape[1] == 1
-        self._keep(X, learned, np.zeros(signs.shape[1]), np.ones(signs.shape[1]))
+        likelihoods, labels = self._likelihoods(classes, signs, several)
+        learned = self._learn(X, likelihoods, labels, pooled=self.multiclass == "pooled" and len(labels) > 1)
+        self.classes_, self._several = classes, several
+        n_outputs = sum(likelihood.n_outputs for likelihood in likelihoods)
+        self._single = n_outputs == 1
+        self._keep(X, learned, np.zeros(n_outputs), np.ones(n_outputs))
         return self
+
+    def _likelihoods(
+        self, classes: npt.NDArray[Any], signs: Array, several: bool
+    ) -> tuple[list[AnyLikelihood], list[str]]:
+        """Return one likelihood a fit, and what to call the fits."""
+        if self.multiclass == "multinomial":
+            if several or not signs.all():
+                raise ValueError(
+                    'multiclass: "multinomial" takes one known label a sample. Use "shared" for several labels a '
+                    "sample, or for samples without labels."
+                )
+            chosen = (signs[:, 0] > 0.0).astype(int) if signs.shape[1] == 1 else signs.argmax(axis=1)
+            return [Multinomial(chosen, n_classes=len(classes))], ["fit"]
+        likelihood = Probit if signs.all() else SemiSupervisedProbit
+        if self.multiclass in ("ovr", "pooled") and signs.shape[1] > 1:
+            separate: list[AnyLikelihood] = [likelihood(column, margin=self.margin) for column in signs.T]
+            return separate, [str(label) for label in classes]
+        return [likelihood(signs, margin=self.margin)], ["fit"]
 
     def decision_function(self, X: Any) -> Array:
         """
@@ -211,7 +230,12 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             The scores; for two classes, positive ones speak for ``classes_[1]``.
         """
         scores = self._scores(X)
-        return scores[:, 0] if self._single and not self._several else scores
+        if self._several:
+            return scores
+        if scores.shape[1] == 2:
+            difference: Array = scores[:, 1] - scores[:, 0]
+            return difference
+        return scores[:, 0] if self._single else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """

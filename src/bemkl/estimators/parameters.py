@@ -18,6 +18,7 @@ from bemkl.inference import (
     NewtonWeights,
     Nonnegative,
     Plain,
+    Pooled,
     SpikeSlab,
 )
 
@@ -88,7 +89,7 @@ def intermediate_prior(value: Any) -> Precision:
         raise ValueError(f'intermediate_std: expected a positive number or "learn", got {value!r}.') from None
 
 
-def find_strategies(weights: Any, acceleration: Any) -> dict[str, Any]:
+def find_strategies(weights: Any, acceleration: Any, *, pooled: bool = False) -> dict[str, Any]:
     """
     Find the strategies of a family of weights and an acceleration.
 
@@ -98,6 +99,8 @@ def find_strategies(weights: Any, acceleration: Any) -> dict[str, Any]:
         What the user passed.
     acceleration : {"newton"} or None
         What the user passed.
+    pooled : bool
+        Whether classes or tasks have weights around common ones.
 
     Returns
     -------
@@ -114,7 +117,12 @@ def find_strategies(weights: Any, acceleration: Any) -> dict[str, Any]:
     known = _PLAIN if acceleration is None else _BOLD
     if not isinstance(weights, str) or weights not in known:
         raise ValueError(f"weights: expected one of {', '.join(known)}; got {weights!r}.")
-    return {"weights": known[weights], "pair": Plain() if acceleration is None else NewtonMeans()}
+    if pooled and weights != "free":
+        raise ValueError(f'weights: expected "free" where weights are pooled, got {weights!r}.')
+    return {
+        "weights": Pooled() if pooled else known[weights],
+        "pair": Plain() if acceleration is None else NewtonMeans(),
+    }
 
 
 def factor_tolerance(value: Any) -> float | None:

@@ -8,10 +8,11 @@ applies it, `lower_bound_terms` takes the bound apart.
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
 from bemkl.inference.factorized import Factorized
-from bemkl.inference.likelihoods import Gaussian, Probit, SemiSupervisedProbit
+from bemkl.inference.likelihoods import Gaussian, Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.newton_weights import NewtonWeights
 from bemkl.inference.nonnegative import Nonnegative
 from bemkl.inference.pair import JointMeans, NewtonMeans, Plain
+from bemkl.inference.pooled import Pooled
 from bemkl.inference.predict import FittedBlock, Prediction, fitted_block, predict
 from bemkl.inference.priors import DENSE, SPARSE, Priors
 from bemkl.inference.problem import Block, Problem
@@ -30,10 +31,12 @@ __all__ = [
     "Free",
     "Gaussian",
     "JointMeans",
+    "Multinomial",
     "NewtonMeans",
     "NewtonWeights",
     "Nonnegative",
     "Plain",
+    "Pooled",
     "Prediction",
     "Priors",
     "Probit",

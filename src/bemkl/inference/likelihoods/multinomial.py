@@ -1,0 +1,337 @@
+"""Classes as the largest of several scores: the multinomial probit model, by quadrature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr
+
+from bemkl.arrays import Array
+from bemkl.inference.moments import OutputPrediction, Profile
+from bemkl.inference.protocols import Rule
+from bemkl.inference.summaries import Predictor
+from bemkl.special import inverse_mills
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+_LOG_WEIGHTS = np.log(_WEIGHTS) + 0.5 * _NODES**2
+_NEWTON_STEPS = 12
+_BLOCK_VALUES = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class ConeNormal:
+    r"""
+    Vectors of independent normal variables of unit variance, kept where the entry of the own class is the largest.
+
+    .. math:: q(\boldsymbol f) \propto \mathcal{N}(\boldsymbol f; \boldsymbol m, \mathbf I)\,[f_c > f_j \;\forall j],
+              \qquad Z = \int \mathcal{N}(u; 0, 1) \prod_{j \ne c} \Phi(u + m_c - m_j)\,\mathrm{d}u
+
+    The integrand is log-concave in u: Gauss-Hermite nodes are placed around its mode, with its curvature there.
+
+    Parameters
+    ----------
+    location : ndarray of shape (n_classes, n_samples)
+        Means m before truncation.
+    label : ndarray of int of shape (n_samples,)
+        Own class c of each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> even = ConeNormal(np.zeros((3, 1)), np.array([0]))
+    >>> float(np.exp(even.log_mass)[0].round(12)), even.mean.ravel().round(4)
+    (0.333333333333, array([ 0.8463, -0.4231, -0.4231]))
+    """
+
+    location: Array
+    label: npt.NDArray[np.intp]
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array, Array]:
+        """Log mass (n_samples,), shift of the means and curvature of the log mass, both (n_classes, n_samples)."""
+        n_classes, n_samples = self.location.shape
+        log_mass, shift, curvature = np.empty(n_samples), np.empty(self.location.shape), np.empty(self.location.shape)
+        step = max(1, _BLOCK_VALUES // (n_classes * len(_NODES)))
+        for start in range(0, n_samples, step):
+            some = slice(start, start + step)
+            log_mass[some], shift[:, some], curvature[:, some] = _integrate(self.location[:, some], self.label[some])
+        return log_mass, shift, curvature
+
+    @property
+    def log_mass(self) -> Array:
+        """Logarithms of the masses Z that truncation keeps, shape (n_samples,)."""
+        return self._moments[0]
+
+    @property
+    def mean(self) -> Array:
+        """Expected values: location plus gradient of the log mass, shape (n_classes, n_samples)."""
+        return self.location + self._moments[1]
+
+    @property
+    def variance(self) -> Array:
+        """Variances after truncation, shape (n_classes, n_samples)."""
+        return 1.0 - self._moments[2]
+
+
+def _integrate(location: Array, label: npt.NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    r"""
+    Integrate over u, for some samples.
+
+    With :math:`r_j = \varphi(u + d_j) / \Phi(u + d_j)` and :math:`d_j = m_c - m_j`,
+
+    .. math:: \frac{\partial \log Z}{\partial d_j} = E[r_j], \qquad \frac{\partial^2 \log Z}{\partial d_j \partial d_k}
+              = \operatorname{Cov}(r_j, r_k) - \delta_{jk} E[r_j (u + d_j + r_j)]
+
+    with expectations over u under the integrand. The own class has the opposite of all other gradients.
+    """
+    samples = np.arange(len(label))
+    others = np.ones(location.shape, dtype=bool)
+    others[label, samples] = False
+    d = location[label, samples] - location
+    mode, scale = _mode(d, others)
+    u = mode[:, None] + scale[:, None] * _NODES
+    t = u + d[:, :, None]
+    logs = np.where(others[:, :, None], log_ndtr(t), 0.0).sum(axis=0)
+    terms = logs - 0.5 * u**2 - 0.5 * np.log(2.0 * np.pi) + _LOG_WEIGHTS + np.log(scale)[:, None]
+    largest = terms.max(axis=1, keepdims=True)
+    share = np.exp(terms - largest)
+    mass = share.sum(axis=1, keepdims=True)
+    share /= mass
+    r = np.where(others[:, :, None], inverse_mills(t), 0.0)
+    h = np.einsum("jik,ik->ji", r, share)
+    own = np.einsum("jik,ik->ji", r * (t + r), share)
+    between = np.einsum("jik,ik->ji", (r - h[:, :, None]) ** 2, share)
+    total = r.sum(axis=0)
+    spread = np.einsum("ik,ik->i", (total - h.sum(axis=0)[:, None]) ** 2, share)
+    shift, curvature = -h, own - between
+    shift[label, samples] = h.sum(axis=0)
+    curvature[label, samples] = own.sum(axis=0) - spread
+    return (largest + np.log(mass))[:, 0], shift, np.clip(curvature, 0.0, 1.0)
+
+
+def _mode(d: Array, others: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Find the mode of the integrand by Newton's method, and its width there; the integrand is log-concave."""
+    u = np.zeros(d.shape[1])
+    for _ in range(_NEWTON_STEPS):
+        t = u + d
+        r = np.where(others, inverse_mills(t), 0.0)
+        curvature = 1.0 + np.where(others, r * (t + r), 0.0).sum(axis=0)
+        u = u + (r.sum(axis=0) - u) / curvature
+    return u, curvature**-0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultinomialOutput:
+    """
+    Factor of the scores of all classes.
+
+    Parameters
+    ----------
+    scores : ConeNormal
+        The scores, shape (n_classes, n_samples).
+    target : ndarray of shape (n_classes, n_samples)
+        Their means.
+    """
+
+    scores: ConeNormal
+    target: Array
+
+    @property
+    def precision(self) -> Array:
+        """Ones: the scale of a score is fixed by the model."""
+        return np.ones(len(self.target))
+
+
+class Multinomial:
+    r"""
+    Classes as the largest of several scores (paper, section 5.1; Damoulas and Girolami, 2008).
+
+    .. math:: f_{ij} \mid \eta_{ij} \sim \mathcal{N}(\eta_{ij}, 1), \qquad y_i = \arg\max_j f_{ij}
+
+    Parameters
+    ----------
+    y : array_like of int of shape (n_samples,)
+        Classes, counted from 0.
+    n_classes : int, optional
+        Number of classes; one more than the largest by default.
+
+    Examples
+    --------
+    >>> Multinomial([0, 2, 1, 1]).n_outputs
+    3
+    """
+
+    def __init__(self, y: npt.ArrayLike, *, n_classes: int | None = None) -> None:
+        labels = np.asarray(y)
+        if labels.ndim != 1 or labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0:
+            raise ValueError(
+                f"y: expected a vector of classes counted from 0, got shape {labels.shape} and type {labels.dtype}. "
+                "Number the classes 0, 1, 2 and so on."
+            )
+        self.n_outputs = int(labels.max()) + 1 if n_classes is None else int(n_classes)
+        if self.n_outputs < 2 or labels.max() >= self.n_outputs:
+            raise ValueError(
+                f"n_classes: expected at least 2, and more than the largest class {labels.max()}, "
+                f"got {self.n_outputs}. Leave it out to count the classes."
+            )
+        self._label = labels.astype(np.intp)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return len(self._label)
+
+    @property
+    def rehearsal(self) -> None:
+        """None: there is nothing easier to start from."""
+        return None
+
+    def factor(self, location: Array) -> MultinomialOutput:
+        """
+        Return the factor of the scores with the given means before truncation.
+
+        Parameters
+        ----------
+        location : ndarray of shape (n_classes, n_samples)
+            Means before truncation.
+
+        Returns
+        -------
+        MultinomialOutput
+            The factor.
+        """
+        scores = ConeNormal(location, self._label)
+        return MultinomialOutput(scores, scores.mean)
+
+    def start(self) -> MultinomialOutput:
+        """
+        Return the scores that go with a predictor of zero.
+
+        Returns
+        -------
+        MultinomialOutput
+            The factor.
+        """
+        return self.factor(np.zeros((self.n_outputs, self.n_samples)))
+
+    def update_precision(self, output: MultinomialOutput, predictor: Predictor) -> MultinomialOutput:
+        """
+        Return the output unchanged: the precision of a score is 1.
+
+        Parameters
+        ----------
+        output : MultinomialOutput
+            Current factor.
+        predictor : Predictor
+            Moments of the predictor.
+
+        Returns
+        -------
+        MultinomialOutput
+            The same factor.
+        """
+        return output
+
+    def update_target(self, output: MultinomialOutput, predictor: Predictor) -> MultinomialOutput:
+        """
+        Update q(f): normal vectors around the predictor's means, kept where the own class wins.
+
+        Parameters
+        ----------
+        output : MultinomialOutput
+            Current factor.
+        predictor : Predictor
+            Moments of the predictor.
+
+        Returns
+        -------
+        MultinomialOutput
+            The new factor.
+        """
+        return self.factor(predictor.mean)
+
+    def profile(self, output: MultinomialOutput, mean: Array) -> Profile:
+        """
+        Derivatives of the log mass, which the bound keeps with an optimal q(f).
+
+        The negative Hessian of a sample has rows that sum to zero and no positive entry off its diagonal, so twice its
+        diagonal is above it: a step with these curvatures cannot overshoot.
+
+        Parameters
+        ----------
+        output : MultinomialOutput
+            Not needed here.
+        mean : ndarray of shape (n_classes, n_samples)
+            Means of the predictor.
+
+        Returns
+        -------
+        Profile
+            The shift of the scores' means by truncation, and curvatures.
+        """
+        scores = ConeNormal(mean, self._label)
+        return Profile(scores.mean - mean, np.minimum(2.0 * (1.0 - scores.variance), 1.0))
+
+    def bound_terms(self, output: MultinomialOutput, predictor: Predictor) -> dict[str, float]:
+        """
+        Return the expected log density of the scores plus their entropy, as for `Probit`.
+
+        Parameters
+        ----------
+        output : MultinomialOutput
+            Current factor.
+        predictor : Predictor
+            Moments of the predictor.
+
+        Returns
+        -------
+        dict of str to float
+            The term in nats.
+        """
+        m, f, eta = output.scores.location, output.target, predictor.mean
+        squares = 0.5 * (eta - m) * (2.0 * f - m - eta)
+        mass = float(output.scores.log_mass.sum())
+        return {"output": mass + float(squares.sum()) - 0.5 * float(predictor.variance.sum())}
+
+    def predict(self, output: MultinomialOutput, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
+        r"""
+        Turn moments of the predictor into scores and class probabilities.
+
+        .. math:: p(c) = \int \mathcal{N}(u; 0, 1) \prod_{j \ne c} \Phi\Big(\frac{\mu_c + s_c u - \mu_j}{s_j}\Big)
+                  \,\mathrm{d}u
+
+        with s the deviations of the scores, taken as independent. Both rules are the same: the paper prints none.
+
+        Parameters
+        ----------
+        output : MultinomialOutput
+            Fitted factor.
+        mean : ndarray of shape (n_classes, n_samples)
+            Means of the predictor.
+        variance : ndarray of shape (n_classes, n_samples)
+            Variances of the predictor.
+        rule : {"exact", "paper"}
+            Not needed here.
+
+        Returns
+        -------
+        OutputPrediction
+            Means and variances of the scores, and the probabilities, which sum to one over the classes.
+        """
+        score_variance = 1.0 + variance
+        probability = np.stack([_winning(c, mean, np.sqrt(score_variance)) for c in range(len(mean))])
+        return OutputPrediction(mean, score_variance, probability / probability.sum(axis=0))
+
+
+def _winning(c: int, mean: Array, deviation: Array) -> Array:
+    """Probability that independent normal scores have their largest value in one class, shape (n_samples,)."""
+    total = np.zeros(mean.shape[1])
+    for node, weight in zip(_NODES, _WEIGHTS / np.sqrt(2.0 * np.pi), strict=True):
+        t = (mean[c] + deviation[c] * node - mean) / deviation
+        logs = log_ndtr(t)
+        logs[c] = 0.0
+        total += weight * np.exp(logs.sum(axis=0))
+    return np.maximum(total, np.finfo(np.float64).tiny)

@@ -1,0 +1,190 @@
+"""Classes that compete: the quadrature, the bound, two classes, the estimator."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal, norm
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from bemkl import BEMKLClassifier, load_model, save_model
+from bemkl.distributions import PointMass
+from bemkl.inference import (
+    SPARSE,
+    Block,
+    JointMeans,
+    Multinomial,
+    NewtonMeans,
+    NewtonWeights,
+    Plain,
+    Priors,
+    Problem,
+    initialise,
+    lower_bound_terms,
+    run,
+)
+from bemkl.inference.likelihoods.multinomial import ConeNormal
+from bemkl.inference.updates import sweep_updates
+from bemkl.kernels import DenseStack, gaussian
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(24, 2))
+Y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])
+STACK = DenseStack(np.stack([gaussian(X, X, width) for width in (0.5, 1.5, 3.0)]))
+
+
+def problem(pair=None, weights=None, prior=None):
+    strategies = {} if weights is None else {"weights": weights}
+    priors = Priors(intermediate=PointMass.from_std(0.7)) if prior is None else Priors(kernel=prior)
+    return Problem([Block(STACK, Multinomial(Y))], priors, pair=pair or Plain(), **strategies)
+
+
+class TestQuadrature:
+    @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
+    def test_mass_is_an_orthant_probability(self, scale):
+        m = scale * RNG.normal(size=(3, 6))
+        for i, c in enumerate([0, 1, 2, 0, 1, 2]):
+            others = [j for j in range(3) if j != c]
+            expected = multivariate_normal([0.0, 0.0], [[2.0, 1.0], [1.0, 2.0]]).cdf(m[c, i] - m[others, i])
+            found = ConeNormal(m[:, [i]], np.array([c])).log_mass
+            assert_allclose(np.exp(found), expected, atol=2e-8)  # SciPy's own accuracy
+
+    def test_two_classes_are_a_probit_of_the_difference(self):
+        m = np.concatenate([3.0 * RNG.normal(size=(2, 20)), [[-60.0], [0.0]]], axis=1)
+        found, d = ConeNormal(m, np.zeros(21, dtype=int)), (m[0] - m[1]) / np.sqrt(2.0)
+        assert_allclose(found.log_mass, norm.logcdf(d), rtol=1e-12, atol=1e-15)
+        shift = np.exp(norm.logpdf(d) - norm.logcdf(d)) / np.sqrt(2.0)
+        assert_allclose(found.mean - m, [shift, -shift], rtol=1e-9, atol=1e-14)
+
+    def test_masses_of_all_classes_sum_to_one(self):
+        m = np.repeat(2.0 * RNG.normal(size=(5, 1)), 5, axis=1)
+        assert_allclose(np.exp(ConeNormal(m, np.arange(5)).log_mass).sum(), 1.0, rtol=1e-10)
+
+    def test_gradient_and_curvature_by_differences(self):
+        m, label, step = 2.0 * RNG.normal(size=(4, 10)), RNG.integers(4, size=10), 1e-4
+        middle = ConeNormal(m, label)
+        for j in range(4):
+            e = np.zeros((4, 1))
+            e[j] = step
+            up, down = ConeNormal(m + e, label), ConeNormal(m - e, label)
+            assert_allclose((up.log_mass - down.log_mass) / (2 * step), (middle.mean - m)[j], atol=1e-8)
+            second = (up.mean[j] - down.mean[j]) / (2 * step)
+            assert_allclose(second, middle.variance[j], atol=1e-7)
+
+    def test_moments_by_rejection(self):
+        m = np.array([0.5, 0.2, -0.4])
+        draws = m + RNG.normal(size=(400_000, 3))
+        kept = draws[draws.argmax(axis=1) == 0]
+        found = ConeNormal(m[:, None], np.array([0]))
+        error = kept.std(axis=0) / np.sqrt(len(kept))
+        assert (np.abs(kept.mean(axis=0) - found.mean[:, 0]) < 4.0 * error).all()
+        assert_allclose(kept.var(axis=0), found.variance[:, 0], rtol=0.02)
+
+    def test_many_samples_are_cut_into_blocks(self, monkeypatch):
+        m, label = RNG.normal(size=(3, 50)), RNG.integers(3, size=50)
+        whole = ConeNormal(m, label).mean
+        monkeypatch.setattr("bemkl.inference.likelihoods.multinomial._BLOCK_VALUES", 500)
+        assert_allclose(ConeNormal(m, label).mean, whole, rtol=1e-14)
+
+    def test_twice_the_diagonal_is_above_the_hessian(self):
+        """So a step with these curvatures cannot overshoot."""
+        likelihood, m, step = Multinomial([1, 0, 2]), RNG.normal(size=(3, 3)), 1e-4
+        profile = likelihood.profile(likelihood.start(), m)
+        for i in range(3):
+            hessian = np.empty((3, 3))
+            for j in range(3):
+                e = np.zeros((3, 3))
+                e[j, i] = step
+                up, down = (likelihood.profile(None, m + sign * e).gradient[:, i] for sign in (1.0, -1.0))
+                hessian[j] = -(up - down) / (2 * step)
+            assert np.linalg.eigvalsh(np.diag(profile.curvature[:, i]) - hessian).min() > -1e-6
+
+
+class TestInference:
+    @pytest.mark.parametrize("pair", [Plain(), JointMeans()], ids=["plain", "joint"])
+    @pytest.mark.parametrize("prior", [None, SPARSE])
+    def test_no_single_update_lowers_the_bound(self, pair, prior):
+        here = problem(pair, prior=prior)
+        state, bound = initialise(here, np.random.default_rng(1)), -np.inf
+        for iteration in range(15):
+            for step, update in sweep_updates(here).items():
+                state = update(here, state)
+                terms = lower_bound_terms(here, state)
+                if iteration:
+                    assert sum(terms.values()) >= bound - 1e-9 * sum(map(abs, terms.values())), step
+                bound = sum(terms.values())
+
+    def test_bold_steps_end_where_plain_ones_do(self):
+        plain = run(problem(JointMeans()), max_iter=2000, tol=None)
+        bold = run(problem(NewtonMeans(), NewtonWeights()), max_iter=200, tol=None)
+        assert (np.diff(bold.lower_bounds) >= -1e-9 * np.abs(bold.lower_bounds[1:])).all()
+        assert_allclose(bold.lower_bound, plain.lower_bound, rtol=1e-8)
+
+    def test_the_bounds_term_by_monte_carlo(self):
+        """E log p(f | eta) − E log q(f), with f drawn by rejection and eta's moments exact."""
+        here = problem(JointMeans())
+        state = run(here, max_iter=4, tol=None).state
+        output, predictor = state.blocks[0].output, state.predictor(0)
+        m, eta, label = output.scores.location, predictor.mean + 0.1, Y
+        expected = here.blocks[0].likelihood.bound_terms(output, Shifted(eta, predictor.variance))["output"]
+        found = error = 0.0
+        for i, c in enumerate(label):
+            draws = m[:, i] + RNG.normal(size=(60_000, 3))
+            draws = draws[draws.argmax(axis=1) == c]
+            ratio = norm.logpdf(draws, eta[:, i]).sum(axis=1) - norm.logpdf(draws, m[:, i]).sum(axis=1)
+            found += ratio.mean() + output.scores.log_mass[i]
+            error += ratio.var() / len(draws)
+        assert abs(found - 0.5 * predictor.variance.sum() - expected) < 4.0 * np.sqrt(error)
+
+    @pytest.mark.parametrize(
+        ("y", "n_classes", "message"),
+        [
+            ([0.0, 1.0], None, "y: expected a vector of classes counted from 0"),
+            ([[0, 1]], None, "y: expected a vector"),
+            ([-1, 1], None, "y: expected a vector"),
+            ([0, 0], None, "n_classes: expected at least 2"),
+            ([0, 3], 3, "n_classes: expected at least 2, and more than the largest class 3"),
+        ],
+    )
+    def test_bad_input(self, y, n_classes, message):
+        with pytest.raises(ValueError, match=message):
+            Multinomial(y, n_classes=n_classes)
+
+
+class Shifted:
+    """A predictor with given moments."""
+
+    def __init__(self, mean, variance):
+        self.mean, self.variance = mean, variance
+
+
+class TestEstimator:
+    def test_wine(self, tmp_path):
+        features, y = load_wine(return_X_y=True)
+        features, names = StandardScaler().fit_transform(features), np.array(["red", "white", "rose"])[y]
+        order = np.random.default_rng(0).permutation(len(y))
+        train, test = order[:120], order[120:]
+        model = BEMKLClassifier(multiclass="multinomial").fit(features[train], names[train])
+        assert model.score(features[test], names[test]) > 0.93
+        probability = model.predict_proba(features[test])
+        assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-12)
+        assert model.decision_function(features[test]).shape == (58, 3)
+        assert np.mean(model.classes_[probability.argmax(axis=1)] == model.predict(features[test])) > 0.95
+        save_model(model, tmp_path / "wine.bemkl")
+        assert_allclose(load_model(tmp_path / "wine.bemkl").predict_proba(features[test]), probability, rtol=1e-12)
+
+    def test_two_classes(self):
+        y = np.where(X[:, 0] > 0.0, "b", "a")
+        model = BEMKLClassifier(multiclass="multinomial").fit(X, y)
+        assert model.decision_function(X).shape == (24,)
+        assert_array_equal(model.predict(X), np.where(model.decision_function(X) > 0.0, "b", "a"))
+        assert model.predict_proba(X).shape == (24, 2)
+        assert model.score(X, y) > 0.9
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="takes one known label a sample"):
+            BEMKLClassifier(multiclass="multinomial").fit(X, np.column_stack([Y > 0, Y > 1]).astype(int))
+        with pytest.raises(ValueError, match="takes one known label a sample"):
+            BEMKLClassifier(multiclass="multinomial", unlabeled=0).fit(X, np.where(X[:, 1] > 1.0, 0, Y + 1))
+        with pytest.raises(ValueError, match="multiclass: expected one of shared, ovr, pooled, multinomial"):
+            BEMKLClassifier(multiclass="softmax").fit(X, Y)

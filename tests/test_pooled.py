@@ -1,0 +1,192 @@
+"""Weights around common ones: against a dense inverse, against sampling, and both limits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from problems import random_kernels
+from scipy.stats import gamma as gamma_distribution
+from scipy.stats import multivariate_normal, norm
+
+from bemkl import BEMKLClassifier, KernelBank, KernelSpec, load_model, save_model
+from bemkl.distributions import Gamma, PointMass
+from bemkl.inference import (
+    Block,
+    Free,
+    Gaussian,
+    JointMeans,
+    NewtonMeans,
+    Plain,
+    Pooled,
+    Priors,
+    Probit,
+    Problem,
+    initialise,
+    lower_bound_terms,
+    predict,
+    run,
+)
+from bemkl.inference.updates import sweep_updates
+from bemkl.kernels import DenseStack
+
+PRIORS = Priors(intermediate=PointMass.from_std(0.5))
+
+
+def fixed(precision):
+    """A prior that holds a precision where it is."""
+    return Gamma(1e6, precision / 1e6)
+
+
+def blocks(seed=0, sizes=(14, 11, 9), outputs=(1, 2, 1)):
+    """Classification, classification with two outputs, regression."""
+    rng, made = np.random.default_rng(seed), []
+    for t, (n, count) in enumerate(zip(sizes, outputs, strict=True)):
+        K, X, _ = random_kernels(rng, n)
+        score = X @ rng.normal(size=(2, count)) + 0.2 * rng.normal(size=(n, count))
+        likelihood = Gaussian(score) if t == 2 else Probit(np.where(score > 0.0, 1.0, -1.0))
+        made.append(Block(DenseStack(K), likelihood))
+    return made
+
+
+def full_precision(problem, weights, evidence):
+    """Precision and linear term of (e_0, b_1, e_1, b_2, e_2, ...), entry by entry."""
+    P, kappa, omega = problem.n_kernels, weights.pool_precision.mean, weights.kernel_precision.mean
+    size = P + sum(count + P for count in problem.n_outputs)
+    A, p = np.zeros((size, size)), np.zeros(size)
+    A[:P, :P] = np.diag(omega + len(evidence) * kappa)
+    first, bias = P, 0
+    for block, count in zip(evidence, problem.n_outputs, strict=True):
+        b, e = slice(first, first + count), slice(first + count, first + count + P)
+        A[b, b] = np.diag(weights.bias_precision.mean[bias : bias + count] + block.bias_precision)
+        A[b, e] = block.bias_kernel_precision
+        A[e, b] = A[b, e].T
+        A[e, e] = np.asarray(block.kernel_precision) + np.diag(kappa)
+        A[e, :P] = A[:P, e] = -np.diag(kappa)
+        p[b], p[e] = block.bias_pull, block.kernel_pull
+        first, bias = first + count + P, bias + count
+    return A, p
+
+
+def test_against_a_dense_inverse():
+    problem = Problem(blocks(), PRIORS, weights=Pooled())
+    state = run(problem, max_iter=3, tol=None).state
+    evidence = state.evidence(problem)
+    found = problem.weights.steps["kernel_weights"](state.weights, evidence, problem.priors)
+    A, p = full_precision(problem, state.weights, evidence)
+    S, P = np.linalg.inv(A), problem.n_kernels
+    mean, first = S @ p, P
+    assert_allclose(found.centre, mean[:P], rtol=1e-9)
+    assert_allclose(found.centre_variance, np.diag(S)[:P], rtol=1e-9)
+    assert_allclose(found.logdet, np.linalg.slogdet(S)[1], rtol=1e-10)
+    for t, count in enumerate(problem.n_outputs):
+        here = slice(first, first + count + P)
+        assert_allclose(found.means[t], mean[here], rtol=1e-8, atol=1e-10)
+        assert_allclose(np.asarray(found.covariances[t]), S[here, here], rtol=1e-8, atol=1e-10)
+        assert_allclose(found.centre_covariance[t], np.diag(S[first + count : first + count + P, :P]), rtol=1e-8)
+        first += count + P
+
+
+@pytest.mark.parametrize("pair", [Plain(), JointMeans()], ids=["plain", "joint"])
+def test_no_single_update_lowers_the_bound(pair):
+    problem = Problem(blocks(1), PRIORS, pair=pair, weights=Pooled())
+    state, bound = initialise(problem, np.random.default_rng(0)), -np.inf
+    for iteration in range(25):
+        for step, update in sweep_updates(problem).items():
+            state = update(problem, state)
+            terms = lower_bound_terms(problem, state)
+            if iteration:
+                assert sum(terms.values()) >= bound - 1e-10 * sum(map(abs, terms.values())), step
+            bound = sum(terms.values())
+
+
+def test_bound_by_monte_carlo():
+    """The weights' terms are the expectation of log p − log q over their factors."""
+    problem = Problem(blocks(2), PRIORS, weights=Pooled(Gamma(2.0, 3.0)))
+    state = run(problem, max_iter=3, tol=None).state
+    before = state.weights
+    w = problem.weights.steps["kernel_weights"](before, state.evidence(problem), problem.priors)
+    A, p = full_precision(problem, before, state.evidence(problem))
+    q, rng, size, P = multivariate_normal(np.linalg.solve(A, p), np.linalg.inv(A)), np.random.default_rng(0), 100_000, 3
+    draws, ratio, precisions = q.rvs(size, random_state=rng), 0.0, []
+    priors = (w.bias_precision, PRIORS.bias), (w.kernel_precision, PRIORS.kernel), (w.pool_precision, w.pool_prior)
+    for factor, prior in priors:
+        values = rng.gamma(factor.shape, factor.scale, size=(size, len(factor.scale)))
+        ratio = ratio + gamma_distribution.logpdf(values, prior.shape, scale=prior.scale).sum(axis=1)
+        ratio = ratio - gamma_distribution.logpdf(values, factor.shape, scale=factor.scale).sum(axis=1)
+        precisions.append(values**-0.5)
+    gamma, omega, kappa = precisions
+    ratio = ratio + norm.logpdf(draws[:, :P], scale=omega).sum(axis=1) - q.logpdf(draws)
+    first, bias = P, 0
+    for count in problem.n_outputs:
+        b, e = draws[:, first : first + count], draws[:, first + count : first + count + P]
+        ratio = ratio + norm.logpdf(b, scale=gamma[:, bias : bias + count]).sum(axis=1)
+        ratio = ratio + norm.logpdf(e, draws[:, :P], kappa).sum(axis=1)
+        first, bias = first + count + P, bias + count
+    expected = sum(w.bound_terms(problem.priors).values())
+    assert abs(ratio.mean() - expected) < 4.0 * ratio.std() / np.sqrt(size)
+
+
+class TestLimits:
+    def test_large_precisions_are_shared_weights(self):
+        shared = Problem(blocks(3), PRIORS, pair=JointMeans(), weights=Free())
+        pooled = replace(shared, weights=Pooled(fixed(1e8)))
+        states = [run(problem, max_iter=300, tol=None).state for problem in (pooled, shared)]
+        for t, block in enumerate(shared.blocks):
+            found, expected = (
+                predict(problem, state, block.stack, block=t)
+                for problem, state in zip((pooled, shared), states, strict=True)
+            )
+            assert_allclose(found.mean, expected.mean, rtol=1e-3, atol=1e-3)
+            assert_allclose(found.variance, expected.variance, rtol=1e-3)
+
+    def test_small_precisions_are_separate_weights(self):
+        """With the common weights held at zero, each block has the prior of the pool for itself."""
+        held = replace(PRIORS, kernel=fixed(1e8))
+        problem = Problem(blocks(4), held, pair=JointMeans(), weights=Pooled(fixed(0.5)))
+        pooled = run(problem, max_iter=300, tol=None).state
+        assert_allclose(pooled.weights.centre, 0.0, atol=1e-6)
+        for t, block in enumerate(problem.blocks):
+            alone = Problem([block], replace(PRIORS, kernel=fixed(0.5)), pair=JointMeans())
+            expected = predict(alone, run(alone, max_iter=300, tol=None).state, block.stack)
+            found = predict(problem, pooled, block.stack, block=t)
+            assert_allclose(found.mean, expected.mean, rtol=1e-3, atol=1e-3)
+            assert_allclose(found.variance, expected.variance, rtol=1e-3)
+
+
+def test_bold_means_of_the_pair():
+    problem = Problem(blocks(5), PRIORS, pair=NewtonMeans(), weights=Pooled())
+    bounds = run(problem, max_iter=40, tol=None).lower_bounds
+    assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all()
+
+
+@pytest.mark.parametrize("prior", [1.0, Gamma(1.0, np.ones(2))])
+def test_bad_prior(prior):
+    with pytest.raises(ValueError, match="pool_prior: expected one Gamma prior"):
+        Pooled(prior)
+
+
+class TestClassifier:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    Y = np.digitize(X[:, 0] + X[:, 1], [-0.7, 0.7])
+    BANK = KernelBank([KernelSpec("gaussian", "each", {"width": 1.0})])
+
+    def test_classes(self, tmp_path):
+        model = BEMKLClassifier(self.BANK, multiclass="pooled").fit(self.X, self.Y)
+        assert model.kernel_weights_.shape == (3, 3)
+        assert model.score(self.X, self.Y) > 0.8
+        assert_allclose(model.predict_proba(self.X).sum(axis=1), 1.0)
+        assert np.isfinite(model.lower_bound_)
+        assert len(model.summary()) == 9
+        save_model(model, tmp_path / "pooled.bemkl")
+        again = load_model(tmp_path / "pooled.bemkl")
+        assert_allclose(again.predict_proba(self.X), model.predict_proba(self.X), rtol=1e-12)
+
+    def test_two_classes_have_nothing_to_pool(self):
+        y = self.X[:, 0] > 0.0
+        found, expected = (BEMKLClassifier(self.BANK, multiclass=m).fit(self.X, y) for m in ("pooled", "shared"))
+        assert found.lower_bound_ == expected.lower_bound_
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match='weights: expected "free" where weights are pooled'):
+            BEMKLClassifier(self.BANK, multiclass="pooled", weights="spike_slab").fit(self.X, self.Y)
