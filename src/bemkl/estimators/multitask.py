@@ -1,0 +1,380 @@
+"""Several tasks with samples of their own, that share what they learn about the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from bemkl.arrays import Array
+from bemkl.estimators.fitting import Effort, fit_problems
+from bemkl.estimators.labels import encode_labels
+from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, intermediate_prior
+from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
+from bemkl.estimators.tasks import split_tasks, take_rows
+from bemkl.inference import Block, FittedBlock, Gaussian, Prediction, Priors, Probit, Problem, fitted_block
+from bemkl.inference.protocols import AnyLikelihood
+from bemkl.kernels import KernelBank
+
+_SHARING = ("shared", "pooled", "separate")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """What one task keeps: its kernels, its part of the posterior, and how its targets are read."""
+
+    source: Source
+    fitted: FittedBlock
+    classes: npt.NDArray[Any] | None
+    offset: float
+    scale: float
+
+
+class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """
+    Bayesian efficient multiple kernel learning for several tasks, each with samples and targets of its own.
+
+    Every task has kernels between its own samples; the tasks share the kernel weights, or have weights around common
+    ones. Tasks are regressions, classifications, or both.
+
+    Parameters
+    ----------
+    kernels : KernelBank or None
+        Kernels, fitted to the samples of each task. None takes a small bank that suits the samples.
+    sharing : {"shared", "pooled", "separate"}
+        Whether tasks share the kernel weights, have their own around common ones, or have nothing in common.
+    task_types : {"auto", "regression", "classification"} or dict
+        What the tasks are, one for all or one a task. "auto" takes numbers with fractions for responses.
+    kernel_prior : {"dense", "sparse"} or (float, float)
+        Prior of the kernel weights' precisions, a gamma distribution by shape and scale.
+    weights : {"free", "nonnegative", "factorized", "spike_slab"}
+        Family of posteriors of the kernel weights, as for `BEMKLClassifier`.
+    sample_prior : {"dense", "sparse"} or (float, float)
+        Prior of the sample weights' precisions.
+    bias_prior : {"dense", "sparse"} or (float, float)
+        Prior of the biases' precisions.
+    noise_prior : {"dense", "sparse"} or (float, float)
+        Prior of the noise precisions of regressions.
+    intermediate_std : float or "learn"
+        Standard deviation of the intermediate outputs.
+    margin : float
+        Margin between the classes.
+    normalize_y : bool
+        Whether responses are standardised, task by task, for the fit.
+    acceleration : {"newton"} or None
+        Bold steps, or the paper's plain iteration.
+    factor_tol : float or None
+        Accuracy of thin factors of kernels; None keeps matrices.
+    max_iter : int
+        Most iterations.
+    tol : float or None
+        Relative change of the lower bound at which to stop; None for exactly `max_iter`.
+    n_init : int
+        Number of starts.
+    random_state : int, RandomState or None
+        Draws for starts after the first.
+    verbose : int
+        How much to show.
+    n_jobs : int or None
+        Number of starts, or of separate tasks, to fit at the same time, in threads.
+
+    Attributes
+    ----------
+    tasks_ : list
+        Names of the tasks.
+    kernel_names_ : list of str
+        Names of the kernels.
+    kernel_weights_ : ndarray of shape (n_kernels,) or (n_tasks, n_kernels)
+        Expected kernel weights; a row a task where each has its own.
+    kernel_weights_std_ : ndarray of the same shape
+        Their standard deviations.
+    lower_bound_ : float
+        Exact lower bound of the evidence.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether the bound settled.
+    posterior_ : State or tuple of State
+        The posterior; one a task where they are separate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bemkl import BEMKLMultiTask
+    >>> rng = np.random.default_rng(0)
+    >>> X, task = rng.normal(size=(90, 2)), np.repeat(["a", "b", "c"], 30)
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
+    >>> model = BEMKLMultiTask().fit(X, y, task=task)
+    >>> model.predict(X[:2], task=["a", "c"]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        kernels: KernelBank | None = None,
+        *,
+        sharing: str = "shared",
+        task_types: Any = "auto",
+        kernel_prior: Any = "dense",
+        weights: str = "free",
+        sample_prior: Any = (1.0, 1.0),
+        bias_prior: Any = (1.0, 1.0),
+        noise_prior: Any = (1.0, 1.0),
+        intermediate_std: float | str = 1.0,
+        margin: float = 1.0,
+        normalize_y: bool = True,
+        acceleration: str | None = "newton",
+        factor_tol: float | None = 1e-12,
+        max_iter: int = 1000,
+        tol: float | None = 1e-4,
+        n_init: int = 1,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.sharing = sharing
+        self.task_types = task_types
+        self.kernel_prior = kernel_prior
+        self.weights = weights
+        self.sample_prior = sample_prior
+        self.bias_prior = bias_prior
+        self.noise_prior = noise_prior
+        self.intermediate_std = intermediate_std
+        self.margin = margin
+        self.normalize_y = normalize_y
+        self.acceleration = acceleration
+        self.factor_tol = factor_tol
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, task: Any = None) -> BEMKLMultiTask:
+        """
+        Learn from the samples of all tasks.
+
+        Parameters
+        ----------
+        X : array_like, data frame, dict of views, or dict of tasks
+            Samples; with `task`, those of all tasks below each other, without it a dict from task to samples.
+        y : array_like of shape (n_samples,) or dict of tasks
+            Targets; samples whose target is NaN or None are left out.
+        task : array_like of shape (n_samples,), optional
+            Task of each sample.
+
+        Returns
+        -------
+        BEMKLMultiTask
+            This model.
+        """
+        if self.sharing not in _SHARING:
+            raise ValueError(f"sharing: expected one of {', '.join(_SHARING)}; got {self.sharing!r}.")
+        check_kernels(self.kernels)
+        effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
+        strategies = find_strategies(self.weights, self.acceleration, pooled=self.sharing == "pooled")
+        priors, tolerance = self._priors(), factor_tolerance(self.factor_tol)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        parts = split_tasks(X, y, task)
+        sources, blocks, readings = [], [], []
+        for name, (samples, targets) in parts.items():
+            source, stack, _ = fit_source(self.kernels, None, samples, rng, tolerance)
+            refuse_asymmetry(source.names, stack)
+            likelihood, classes, offset, scale = self._likelihood(name, targets)
+            sources.append(source)
+            blocks.append(Block(stack, likelihood))
+            readings.append((classes, offset, scale))
+        groups = [[block] for block in blocks] if self.sharing == "separate" else [blocks]
+        problems = [Problem(group, priors, **strategies) for group in groups]
+        labels = [str(name) for name in parts] if self.sharing == "separate" else ["fit"]
+        results = fit_problems(problems, labels, [None] * len(problems), effort, rng)
+        fitted = [
+            fitted_block(problem, result.state, t)
+            for problem, result in zip(problems, results, strict=True)
+            for t in range(len(problem.blocks))
+        ]
+        self.tasks_ = list(parts)
+        self._fitted_tasks = {
+            name: _Task(source, block, *reading)
+            for name, source, block, reading in zip(parts, sources, fitted, readings, strict=True)
+        }
+        self.kernel_names_ = list(sources[0].names)
+        self.posterior_ = results[0].state if len(results) == 1 else tuple(result.state for result in results)
+        self.n_iter_ = max(result.n_iter for result in results)
+        self.converged_ = all(result.converged for result in results)
+        self.lower_bound_ = float(sum(result.lower_bound for result in results))
+        one = self.sharing == "shared" and self.weights != "spike_slab"
+        means = np.array([block.weights.mean for block in fitted])
+        deviations = np.sqrt([block.weights.covariance.diagonal() for block in fitted])
+        self.kernel_weights_ = means[0] if one else means
+        self.kernel_weights_std_ = deviations[0] if one else deviations
+        return self
+
+    def predict(self, X: Any, task: Any = None) -> Any:
+        """
+        Return expected responses and most likely classes.
+
+        Parameters
+        ----------
+        X : array_like, data frame, dict of views, or dict of tasks
+            Samples, as in `fit`.
+        task : array_like of shape (n_samples,), optional
+            Task of each sample.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or dict of such arrays
+            The predictions, in the form of X.
+        """
+
+        def predict_one(here: _Task, samples: Any) -> Any:
+            scores = np.concatenate([here.fitted.score(stack.dense()) for stack in here.source.blocks(samples)])
+            if here.classes is None:
+                return scores[:, 0] * here.scale + here.offset
+            chosen = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0.0).astype(int)
+            return here.classes[chosen]
+
+        return self._each_task(X, task, predict_one)
+
+    def predict_std(self, X: Any, task: Any = None) -> Any:
+        """
+        Return standard deviations of responses, noise included, and of scores for classifications.
+
+        Parameters
+        ----------
+        X : array_like, data frame, dict of views, or dict of tasks
+            Samples, as in `fit`.
+        task : array_like of shape (n_samples,), optional
+            Task of each sample.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or dict of such arrays
+            The deviations; of the most uncertain score where a task has more than two classes.
+        """
+
+        def deviation(here: _Task, samples: Any) -> Any:
+            found = [prediction.variance.max(axis=1) for prediction in self._moments(here, samples)]
+            return np.sqrt(np.concatenate(found)) * here.scale
+
+        return self._each_task(X, task, deviation)
+
+    def predict_proba(self, X: Any, task: Any = None) -> dict[Hashable, Array]:
+        """
+        Return the probabilities of the classes, task by task.
+
+        Parameters
+        ----------
+        X : array_like, data frame, dict of views, or dict of tasks
+            Samples, as in `fit`.
+        task : array_like of shape (n_samples,), optional
+            Task of each sample.
+
+        Returns
+        -------
+        dict from task to ndarray of shape (n_samples, n_classes)
+            The probabilities.
+        """
+        check_is_fitted(self)
+        return {name: self._probability(name, samples) for name, (samples, _) in split_tasks(X, None, task).items()}
+
+    def score(self, X: Any, y: Any, task: Any = None) -> float:
+        """
+        Return the mean over the tasks of the share of right classes, or of the explained variance.
+
+        Parameters
+        ----------
+        X : array_like, data frame, dict of views, or dict of tasks
+            Samples, as in `fit`.
+        y : array_like of shape (n_samples,) or dict of tasks
+            Targets.
+        task : array_like of shape (n_samples,), optional
+            Task of each sample.
+
+        Returns
+        -------
+        float
+            The mean.
+        """
+        check_is_fitted(self)
+        scores = []
+        for name, (samples, targets) in split_tasks(X, y, task).items():
+            found = self.predict({name: samples})[name]
+            measure = r2_score if self._find(name).classes is None else accuracy_score
+            scores.append(measure(targets, found))
+        return float(np.mean(scores))
+
+    def _priors(self) -> Priors:
+        return Priors(
+            sample=gamma_prior("sample_prior", self.sample_prior),
+            bias=gamma_prior("bias_prior", self.bias_prior),
+            kernel=gamma_prior("kernel_prior", self.kernel_prior),
+            intermediate=intermediate_prior(self.intermediate_std),
+        )
+
+    def _likelihood(
+        self, name: Hashable, targets: npt.NDArray[Any]
+    ) -> tuple[AnyLikelihood, npt.NDArray[Any] | None, float, float]:
+        """Return the likelihood of one task, its classes, and what its responses were shifted and divided by."""
+        if len(targets) < 2:
+            raise ValueError(f"y: expected at least two targets of task {name!r}, got {len(targets)}.")
+        kind = self.task_types.get(name, "auto") if isinstance(self.task_types, Mapping) else self.task_types
+        if kind not in ("auto", "regression", "classification"):
+            raise ValueError(f'task_types: expected "auto", "regression" or "classification", got {kind!r}.')
+        if kind == "regression" or (kind == "auto" and type_of_target(targets).startswith("continuous")):
+            responses = targets.astype(np.float64)
+            spread = float(responses.std())
+            offset, scale = (float(responses.mean()), spread or 1.0) if self.normalize_y else (0.0, 1.0)
+            noise = gamma_prior("noise_prior", self.noise_prior)
+            return Gaussian((responses - offset) / scale, noise=noise), None, offset, scale
+        try:
+            classes, signs, _ = encode_labels(type(self).__name__, targets, False)
+        except ValueError as error:
+            raise ValueError(f"task {name!r}: {error}") from None
+        return Probit(signs, margin=self.margin), classes, 0.0, 1.0
+
+    def _find(self, name: Hashable) -> _Task:
+        if name not in self._fitted_tasks:
+            raise ValueError(f"task: {name!r} was not there in training, where the tasks were {self.tasks_}.")
+        return self._fitted_tasks[name]
+
+    def _moments(self, here: _Task, samples: Any) -> list[Prediction]:
+        return [here.fitted.predict(stack.dense()) for stack in here.source.blocks(samples)]
+
+    def _probability(self, name: Hashable, samples: Any) -> Array:
+        here = self._find(name)
+        if here.classes is None:
+            raise ValueError(f"task: {name!r} is a regression, which has no classes. Ask for predict_std.")
+        parts = [part.probability for part in self._moments(here, samples) if part.probability is not None]
+        positive = np.concatenate(parts)
+        if positive.shape[1] == 1:
+            return np.hstack([1.0 - positive, positive])
+        positive = np.maximum(positive, np.finfo(np.float64).tiny)
+        probability: Array = positive / positive.sum(axis=1, keepdims=True)
+        return probability
+
+    def _each_task(self, X: Any, task: Any, compute: Any) -> Any:
+        """Compute something for the samples of each task, and give it the form of X."""
+        check_is_fitted(self)
+        if task is None:
+            return {name: compute(self._find(name), rows) for name, (rows, _) in split_tasks(X, None, None).items()}
+        names = np.asarray(task)
+        parts = {}
+        for name in dict.fromkeys(names.tolist()):
+            rows = np.flatnonzero(names == name)
+            parts[name] = rows, compute(self._find(name), take_rows(X, rows))
+        kinds = {np.asarray(values).dtype.kind for _, values in parts.values()}
+        joined = np.empty(len(names), dtype=np.float64 if kinds == {"f"} else object)
+        for rows, values in parts.values():
+            joined[rows] = values
+        return joined if kinds == {"f"} or len(kinds) > 1 else np.array(joined.tolist())
