@@ -1,0 +1,163 @@
+"""Several tasks: forms of input, kinds of tasks, and what they share."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, KernelBank, KernelSpec, load_model, save_model
+from bemkl.inference import Block, Gaussian, NewtonMeans, NewtonWeights, Priors, Probit, Problem, run
+
+RNG = np.random.default_rng(0)
+BANK = KernelBank([KernelSpec("gaussian", "each", {"width": [0.7, 2.0]})])
+X = {name: RNG.normal(size=(n, 2)) for name, n in (("a", 25), ("b", 30), ("c", 20))}
+Y = {name: np.sin(2.0 * x[:, 0]) + 0.1 * RNG.normal(size=len(x)) for name, x in X.items()}
+MIXED = {"a": Y["a"], "b": np.where(Y["b"] > 0.0, "up", "down"), "c": np.digitize(Y["c"], [-0.4, 0.4])}
+ROWS = np.concatenate(list(X.values()))
+TASK = np.repeat(list(X), [len(x) for x in X.values()])
+
+
+class TestForms:
+    def test_one_task_a_row(self):
+        """Rows in any order, as arrays or frames, are the dict of tasks."""
+        model = BEMKLMultiTask(BANK).fit(X, Y)
+        order = RNG.permutation(len(TASK))
+        y = np.concatenate(list(Y.values()))
+        frame = pd.DataFrame(ROWS[order], columns=["x0", "x1"])
+        for samples in (ROWS[order], frame):
+            found = clone(model).fit(samples, y[order], task=TASK[order])
+            assert_allclose(found.lower_bound_, model.lower_bound_, rtol=1e-8)
+            predicted = found.predict(samples, task=TASK[order])
+            expected = model.predict(X)
+            for name in X:
+                assert_allclose(np.sort(predicted[TASK[order] == name]), np.sort(expected[name]), rtol=1e-4, atol=1e-5)
+
+    def test_dicts_of_views(self):
+        views = {"one": ROWS[:, :1], "two": ROWS[:, 1:]}
+        bank = KernelBank([KernelSpec("gaussian", {v: v}, {"width": [0.7, 2.0]}) for v in views])
+        model = BEMKLMultiTask(bank).fit(views, np.concatenate(list(Y.values())), task=TASK)
+        assert_allclose(model.lower_bound_, BEMKLMultiTask(BANK).fit(X, Y).lower_bound_, rtol=1e-8)
+        assert model.predict(views, task=TASK).shape == (75,)
+
+    def test_missing_targets_are_left_out(self):
+        some = {name: np.where(np.arange(len(y)) < 5, np.nan, y) for name, y in Y.items()}
+        rest = {name: x[5:] for name, x in X.items()}
+        found = BEMKLMultiTask(BANK).fit(X, some)
+        assert found.lower_bound_ == BEMKLMultiTask(BANK).fit(rest, {n: y[5:] for n, y in Y.items()}).lower_bound_
+
+    def test_mixed_predictions(self):
+        model = BEMKLMultiTask(BANK).fit(X, MIXED)
+        found = model.predict(ROWS, task=TASK)
+        assert found.dtype == object
+        assert isinstance(found[0], float)
+        assert set(found[TASK == "b"]) <= {"up", "down"}
+        only = model.predict(X["c"], task=["c"] * 20)
+        assert only.dtype.kind == "i"
+
+    def test_saving(self, tmp_path):
+        model = BEMKLMultiTask(BANK, sharing="pooled").fit(X, MIXED)
+        save_model(model, tmp_path / "tasks.bemkl")
+        again = load_model(tmp_path / "tasks.bemkl")
+        assert_array_equal(again.predict(ROWS, task=TASK), model.predict(ROWS, task=TASK))
+
+
+class TestModel:
+    def test_it_is_one_problem_with_a_block_a_task(self):
+        model = BEMKLMultiTask(BANK, normalize_y=False, max_iter=20, tol=None).fit(X, MIXED)
+        signs = np.where(MIXED["b"] == "up", 1.0, -1.0)
+        classes = np.where(MIXED["c"][:, None] == np.arange(3), 1.0, -1.0)
+        likelihoods = [Gaussian(MIXED["a"]), Probit(signs), Probit(classes)]
+        blocks = [Block(clone(BANK).fit_factored(x), like) for x, like in zip(X.values(), likelihoods, strict=True)]
+        problem = Problem(blocks, Priors(), pair=NewtonMeans(), weights=NewtonWeights())
+        expected = run(problem, max_iter=20, tol=None)
+        assert_allclose(model.lower_bound_, expected.lower_bound, rtol=1e-10)
+        assert_allclose(model.kernel_weights_, expected.state.weights.moments(0).mean, rtol=1e-8)
+        assert model.kernel_weights_.shape == model.kernel_weights_std_.shape == (4,)
+
+    def test_separate_tasks_are_separate_models(self):
+        model = BEMKLMultiTask(BANK, sharing="separate").fit(X, MIXED)
+        regressor, classifier = (
+            BEMKLRegressor(BANK).fit(X["a"], MIXED["a"]),
+            BEMKLClassifier(BANK).fit(X["b"], MIXED["b"]),
+        )
+        found = model.predict(X)
+        assert_allclose(found["a"], regressor.predict(X["a"]), rtol=1e-10)
+        assert_array_equal(found["b"], classifier.predict(X["b"]))
+        assert_allclose(model.predict_proba({"b": X["b"]})["b"], classifier.predict_proba(X["b"]), rtol=1e-10)
+        assert_allclose(
+            model.predict_std({"a": X["a"]})["a"], regressor.predict(X["a"], return_std=True)[1], rtol=1e-10
+        )
+        assert model.kernel_weights_.shape == (3, 4)
+        assert len(model.posterior_) == 3
+
+    @pytest.mark.parametrize("sharing", ["shared", "pooled"])
+    def test_scores(self, sharing):
+        model = BEMKLMultiTask(BANK, sharing=sharing).fit(X, MIXED)
+        assert model.score(X, MIXED) > 0.7
+        assert model.predict_proba({"c": X["c"]})["c"].shape == (20, 3)
+        assert model.kernel_weights_.shape == ((4,) if sharing == "shared" else (3, 4))
+
+    def test_indicators_are_shared_and_weights_are_not(self):
+        model = BEMKLMultiTask(BANK, weights="spike_slab", max_iter=50, tol=None).fit(X, Y)
+        assert model.kernel_weights_.shape == (3, 4)
+        assert model.posterior_.weights.inclusion.shape == (4,)
+
+    def test_tasks_that_share_learn_from_each_other(self):
+        """Twelve tasks of twelve samples, one feature of six matters to all."""
+        gains = []
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            samples = {t: rng.uniform(-2.0, 2.0, size=(112, 6)) for t in range(12)}
+            y = {t: np.sin(2.0 * x[:, 3] + t) for t, x in samples.items()}
+            train, test = ({t: x[rows] for t, x in samples.items()} for rows in (slice(12), slice(12, None)))
+            y_train, y_test = ({t: v[rows] for t, v in y.items()} for rows in (slice(12), slice(12, None)))
+            bank = KernelBank([KernelSpec("gaussian", "each", {"width": 0.7})])
+            alone, shared = (
+                BEMKLMultiTask(bank, sharing=how, intermediate_std=0.3).fit(train, y_train).score(test, y_test)
+                for how in ("separate", "shared")
+            )
+            gains.append(shared - alone)
+        assert min(gains) > 0.05
+
+
+BAD = {
+    "no tasks": (lambda: BEMKLMultiTask(BANK).fit(ROWS, ROWS[:, 0]), "task: expected the task of each sample"),
+    "other tasks": (lambda: BEMKLMultiTask(BANK).fit(X, {"a": Y["a"]}), "y: expected the tasks of X"),
+    "too few names": (
+        lambda: BEMKLMultiTask(BANK).fit(ROWS, ROWS[:, 0], task=["a"]),
+        "task: expected one task for each",
+    ),
+    "wide targets": (lambda: BEMKLMultiTask(BANK).fit(ROWS, ROWS, task=TASK), "y: expected one target a sample"),
+    "length": (lambda: BEMKLMultiTask(BANK).fit(X, Y | {"a": Y["a"][:3]}), "y: expected one target for each of the 25"),
+    "one target": (
+        lambda: BEMKLMultiTask(BANK).fit({"a": X["a"][:1]}, {"a": Y["a"][:1]}),
+        "y: expected at least two targets of task 'a'",
+    ),
+    "one class": (
+        lambda: BEMKLMultiTask(BANK).fit(X, Y | {"a": ["x"] * 25}),
+        "task 'a': y: expected samples of at least 2",
+    ),
+    "nothing": (lambda: BEMKLMultiTask(BANK).fit({}, {}), "X: expected samples of at least one task"),
+    "sharing": (
+        lambda: BEMKLMultiTask(BANK, sharing="all").fit(X, Y),
+        "sharing: expected one of shared, pooled, separate",
+    ),
+    "types": (lambda: BEMKLMultiTask(BANK, task_types="ranking").fit(X, Y), "task_types: expected"),
+    "pooled family": (
+        lambda: BEMKLMultiTask(BANK, sharing="pooled", weights="nonnegative").fit(X, Y),
+        'weights: expected "free" where weights are pooled',
+    ),
+    "unknown task": (
+        lambda: BEMKLMultiTask(BANK).fit(X, Y).predict(X["a"], task=["z"] * 25),
+        "task: 'z' was not there in training",
+    ),
+    "no classes": (lambda: BEMKLMultiTask(BANK).fit(X, Y).predict_proba(X), "task: 'a' is a regression"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        call()
