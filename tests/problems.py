@@ -6,7 +6,7 @@ import numpy as np
 from reference import SlowBlock, SlowModel
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, BlockState, Gaussian, Plain, Priors, Probit, Problem, State
+from bemkl.inference import Block, BlockState, Gaussian, Multinomial, Plain, Priors, Probit, Problem, State
 from bemkl.inference.likelihoods.gaussian import GaussianOutput
 from bemkl.inference.likelihoods.semi_supervised import SemiSupervisedProbit
 from bemkl.inference.mean_field import unit_pair
@@ -18,7 +18,7 @@ from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
 class Variant:
     """One row of the family: what the blocks are, and what is learned."""
 
-    kinds: tuple[str, ...]  # a letter a block: c for classification, s with some labels only, r for regression
+    kinds: tuple[str, ...]  # a letter a block: classes, some labels only, multinomial, or regression
     n_outputs: tuple[int, ...]
     n_samples: tuple[int, ...]
     n_basis: int | None = None
@@ -35,6 +35,7 @@ VARIANTS = {
     "multiclass, shared weights": Variant(("c",), (3,), (8,)),
     "binary, some labels": Variant(("s",), (1,), (11,)),
     "multiclass, some labels": Variant(("s",), (3,), (9,), ome=(1e-10, 1e10)),
+    "classes that compete": Variant(("m",), (3,), (8,)),
     "regression": Variant(("r",), (1,), (9,), sigma_g=None),
     "regression, fixed deviation": Variant(("r",), (1,), (9,), sigma_g=0.3),
     "regression, several outputs": Variant(("r",), (2,), (8,), sigma_g=None),
@@ -81,7 +82,11 @@ def twin(variant, seed=0, pair=None, joint=False, slow_model=SlowModel, weights=
         new = rng.normal(size=(5, X.shape[1]))
         queries.append(np.stack([kernel(new, Z, m) for m in range(len(K))]))
         score = X @ rng.normal(size=(X.shape[1], L)) + 0.3 * rng.normal(size=(N, L))
-        if kind == "s":
+        if kind == "m":
+            label = score.argmax(axis=1)
+            slow_blocks.append(SlowBlock(K, np.where(label == np.arange(L)[:, None], 1.0, -1.0), 0.0, competing=True))
+            blocks.append(Block(DenseStack(K), Multinomial(label, n_classes=L)))
+        elif kind == "s":
             y = np.where(score > 0.0, 1.0, -1.0)
             y[2::3] = 0.0
             slow_blocks.append(SlowBlock(K, y.T, margin=variant.margin))
@@ -107,7 +112,7 @@ def translate(problem, slow_state):
     blocks = []
     for block, s in zip(problem.blocks, slow_state.blocks, strict=True):
         pair = unit_pair(block.stack, s.a.copy(), s.G.copy())
-        if isinstance(block.likelihood, Probit):
+        if isinstance(block.likelihood, Probit | Multinomial):
             output = block.likelihood.factor(s.m.copy())
         else:
             output = GaussianOutput(block.likelihood.start().target, Gamma(*s.eps))

@@ -5,21 +5,24 @@ It shares no code with the package but SciPy's special functions, keeps every co
 `numpy.linalg.inv`.
 """
 
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
-from scipy.special import digamma, gammaln, log_ndtr
+from scipy.integrate import quad
+from scipy.special import digamma, gammaln, log_ndtr, ndtr
 from scipy.stats import norm
 
 
 class SlowBlock:
     """Data of one block: kernels (P, N, D), targets (L, N), and how targets are read."""
 
-    def __init__(self, K, y, margin=None, noise_prior=(1.0, 1.0)):
+    def __init__(self, K, y, margin=None, noise_prior=(1.0, 1.0), competing=False):
         self.K = K
         self.P, self.N, self.D = K.shape
-        self.y = y
+        self.y = y  # for classes that compete, +1 for the own class and -1 for the others
         self.L = len(y)
+        self.competing = competing
         self.margin = margin
         self.noise_prior = noise_prior
 
@@ -81,6 +84,8 @@ class SlowModel:
     def target(self, block, s, o, i):
         if not block.classifies:
             return block.y[o, i]
+        if block.competing:
+            return s.m[o, i] + competition(tuple(s.m[:, i]), int(block.y[:, i].argmax()))[1][o]
         return s.m[o, i] + truncation(s.m[o, i], block.y[o, i], block.margin)[1]
 
     def weight_moments(self, state, t, o):
@@ -237,7 +242,13 @@ class SlowModel:
             total += gamma_terms(s.ups[0], s.ups[1][o], self.priors.ups)
         total += block.N * block.P * (log_v - np.log(2 * np.pi)) / 2 - v * self.residual(block, s, o) / 2
         w = self.weight_moments(state, t, o)
-        if block.classifies:
+        if block.competing:
+            for i in range(block.N):
+                # The variance of f is in the entropy and in the expected density alike, and cancels.
+                log_mass, shift = competition(tuple(s.m[:, i]), int(block.y[:, i].argmax()))
+                entropy = (np.log(2 * np.pi) + shift[o] ** 2) / 2 + (log_mass if o == 0 else 0.0)
+                total += normal_log(1.0, 0.0, self.square_error(block, s, w, o, i)) + entropy
+        elif block.classifies:
             for i in range(block.N):
                 log_mass, shift, variance = truncation(s.m[o, i], block.y[o, i], block.margin)
                 entropy = (np.log(2 * np.pi) + variance + shift**2) / 2 + log_mass
@@ -324,6 +335,24 @@ class SlowNonnegative(SlowModel):
             h = np.exp(norm.logpdf(t) - log_ndtr(t))
             total += (np.log(2 * np.pi) + 1 - t * h) / 2 + np.log(deviation) + log_ndtr(t) + np.log(2.0)
         return total
+
+
+@cache
+def competition(m, c):
+    """Log mass of N(m, I) where class c is the largest, and its gradient, by adaptive integration."""
+    others = [j for j in range(len(m)) if j != c]
+
+    def integral(function):
+        return quad(function, -12.0, 12.0, epsabs=1e-14, epsrel=1e-13, limit=400)[0]
+
+    def product(u, without=()):
+        return norm.pdf(u) * np.prod([ndtr(u + m[c] - m[j]) for j in others if j not in without])
+
+    mass, gradient = integral(product), np.zeros(len(m))
+    for j in others:
+        gradient[j] = -integral(lambda u, j=j: norm.pdf(u + m[c] - m[j]) * product(u, (j,))) / mass
+    gradient[c] = -gradient.sum()
+    return np.log(mass), gradient
 
 
 def truncation(m, y, margin):

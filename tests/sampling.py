@@ -7,7 +7,7 @@ from scipy.stats import gamma as gamma_distribution
 from scipy.stats import multivariate_normal, norm, truncnorm
 
 from bemkl.distributions import Gamma
-from bemkl.inference import Probit
+from bemkl.inference import Gaussian, Multinomial, Probit
 
 
 def draw_precision(factor, shape, size, rng):
@@ -41,9 +41,30 @@ def log_ratio(problem, state, size, rng):
     ratio += sum_entries(norm.logpdf(be, scale=np.concatenate([gam, ome], axis=1) ** -0.5)) - log_q_be + log_constant
     first = 0
     for block, here in zip(problem.blocks, state.blocks, strict=True):
+        etas = []
         for o in range(here.n_outputs):
-            ratio += output_log_ratio(problem, block, here, o, be[:, first + o], be[:, B:], size, rng)
+            more, eta = pair_log_ratio(problem, block, here, o, be[:, first + o], be[:, B:], size, rng)
+            etas.append(eta)
+            ratio += more
+            if not isinstance(block.likelihood, Multinomial):
+                ratio += output_log_ratio(block, here, o, eta, rng)
+        if isinstance(block.likelihood, Multinomial):
+            ratio += competing_log_ratio(here.output.scores, np.stack(etas, axis=1), rng)
         first += here.n_outputs
+    return ratio
+
+
+def competing_log_ratio(scores, eta, rng):
+    """Return log p(f | eta) - log q(f) for scores (size, L, N) of classes that compete, drawn by rejection."""
+    size, _, n_samples = eta.shape
+    ratio = np.zeros(size)
+    for i in range(n_samples):
+        m, kept = scores.location[:, i], []
+        while sum(map(len, kept)) < size:
+            draws = m + rng.standard_normal((4 * size, len(m)))
+            kept.append(draws[draws.argmax(axis=1) == scores.label[i]])
+        f = np.concatenate(kept)[:size]
+        ratio += sum_entries(norm.logpdf(f, eta[:, :, i])) - sum_entries(norm.logpdf(f, m)) + scores.log_mass[i]
     return ratio
 
 
@@ -62,8 +83,8 @@ def draw_weights(weights, size, rng):
     return np.hstack([b, e]), log_q, len(weights.location) * np.log(2.0)
 
 
-def output_log_ratio(problem, block, here, o, b, e, size, rng):
-    """Return the part of the ratio that belongs to one output of a block."""
+def pair_log_ratio(problem, block, here, o, b, e, size, rng):
+    """Return the part of the ratio that belongs to sample weights and intermediate outputs, and the predictor."""
     P, N, D = block.stack.shape
     K, pair = block.stack.values, here.pair
     lam, log_q = draw_precision(one_output(here.sample_precision, o), (D,), size, rng)
@@ -79,7 +100,12 @@ def output_log_ratio(problem, block, here, o, b, e, size, rng):
     log_q = sum_entries(norm.logpdf(noise)) - N * np.log(np.diag(root)).sum()
     location = np.einsum("mid,sd->smi", K, a)
     ratio += sum_entries(norm.logpdf(G, location, scale=ups[:, None, None] ** -0.5)) - log_q
-    eta = np.einsum("sm,smi->si", e, G) + b[:, None]
+    return ratio, np.einsum("sm,smi->si", e, G) + b[:, None]
+
+
+def output_log_ratio(block, here, o, eta, rng):
+    """Return the part of the ratio that belongs to the likelihood of one output."""
+    size, N = eta.shape
     if isinstance(block.likelihood, Probit):
         scores = here.output.scores
         margin = np.broadcast_to(scores.margin, scores.sign.shape)[o]
@@ -91,9 +117,9 @@ def output_log_ratio(problem, block, here, o, b, e, size, rng):
         q = truncnorm(margin - side * scores.location[o], np.inf)
         excess = q.rvs((size, N), random_state=rng)
         f = scores.location[o] + side * excess
-        return ratio + sum_entries(norm.logpdf(f, eta)) - sum_entries(q.logpdf(excess) + log_q)
+        return sum_entries(norm.logpdf(f, eta)) - sum_entries(q.logpdf(excess) + log_q)
     eps, log_q = draw_precision(one_output(here.output.noise_precision, o), (), size, rng)
-    ratio += precision_log_density(block.likelihood.noise, eps) - log_q
+    ratio = precision_log_density(block.likelihood.noise, eps) - log_q
     return ratio + sum_entries(norm.logpdf(here.output.target[o], eta, scale=eps[:, None] ** -0.5))
 
 
@@ -116,7 +142,7 @@ def draw_new(problem, state, query, block, o, size, rng):
     j = sum(problem.n_outputs[:block]) + o
     eta = np.einsum("sm,smi->si", be[:, weights.n_biases :], g) + be[:, [j]]
     noise = rng.standard_normal(eta.shape)
-    if not isinstance(problem.blocks[block].likelihood, Probit):
+    if isinstance(problem.blocks[block].likelihood, Gaussian):
         eps, _ = draw_precision(one_output(here.output.noise_precision, o), (), size, rng)
         noise *= eps[:, None] ** -0.5
     return SimpleNamespace(g=g, f=eta + noise)
