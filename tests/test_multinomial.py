@@ -86,8 +86,8 @@ class TestQuadrature:
         monkeypatch.setattr("bemkl.inference.likelihoods.multinomial._BLOCK_VALUES", 500)
         assert_allclose(ConeNormal(m, label).mean, whole, rtol=1e-14)
 
-    def test_twice_the_diagonal_is_above_the_hessian(self):
-        """So a step with these curvatures cannot overshoot."""
+    def test_the_curvatures_are_above_the_hessian(self):
+        """So a step with them does not overshoot, here."""
         likelihood, m, step = Multinomial([1, 0, 2]), RNG.normal(size=(3, 3)), 1e-4
         profile = likelihood.profile(likelihood.start(), m)
         for i in range(3):

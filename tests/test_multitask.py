@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import coo_matrix
 from sklearn.base import clone
 
 from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, KernelBank, KernelSpec, load_model, save_model
@@ -15,6 +16,8 @@ X = {name: RNG.normal(size=(n, 2)) for name, n in (("a", 25), ("b", 30), ("c", 2
 Y = {name: np.sin(2.0 * x[:, 0]) + 0.1 * RNG.normal(size=len(x)) for name, x in X.items()}
 MIXED = {"a": Y["a"], "b": np.where(Y["b"] > 0.0, "up", "down"), "c": np.digitize(Y["c"], [-0.4, 0.4])}
 ROWS = np.concatenate(list(X.values()))
+Z = ROWS[:, 0] + 0.1 * RNG.normal(size=75)
+FRAME = pd.DataFrame(ROWS, columns=["u", "v"])
 TASK = np.repeat(list(X), [len(x) for x in X.values()])
 
 
@@ -60,6 +63,25 @@ class TestForms:
         save_model(model, tmp_path / "tasks.bemkl")
         again = load_model(tmp_path / "tasks.bemkl")
         assert_array_equal(again.predict(ROWS, task=TASK), model.predict(ROWS, task=TASK))
+
+    def test_lists_keep_their_types(self):
+        """Strings beside numbers do not turn numbers into strings."""
+        y = [*MIXED["a"].tolist(), *MIXED["b"].tolist(), *MIXED["c"].tolist()]
+        model = BEMKLMultiTask(BANK).fit(ROWS, y, task=TASK.tolist())
+        assert model.lower_bound_ == BEMKLMultiTask(BANK).fit(X, MIXED).lower_bound_
+        names = [1] * 25 + ["b"] * 30 + [2.5] * 20
+        assert BEMKLMultiTask(BANK).fit(ROWS, y, task=names).tasks_ == [1, "b", 2.5]
+
+    def test_sparse_samples(self):
+        y = np.concatenate(list(Y.values()))
+        found = BEMKLMultiTask(BANK).fit(coo_matrix(ROWS), y, task=TASK)
+        assert found.predict(coo_matrix(ROWS[:3]), task=TASK[:3]).shape == (3,)
+
+    def test_the_bound_is_of_the_responses_as_they_came(self):
+        """Another unit changes the bound by its logarithm, once a response, and nothing else."""
+        model = BEMKLMultiTask(BANK).fit(X, Y)
+        other = BEMKLMultiTask(BANK).fit(X, {name: 1000.0 * y for name, y in Y.items()})
+        assert_allclose(other.lower_bound_, model.lower_bound_ - len(TASK) * np.log(1000.0), rtol=1e-10)
 
 
 class TestModel:
@@ -151,6 +173,34 @@ BAD = {
     "unknown task": (
         lambda: BEMKLMultiTask(BANK).fit(X, Y).predict(X["a"], task=["z"] * 25),
         "task: 'z' was not there in training",
+    ),
+    "other order": (
+        lambda: BEMKLMultiTask(BANK).fit({"a": FRAME[:30], "b": FRAME[30:][["v", "u"]]}, {"a": Z[:30], "b": Z[30:]}),
+        "X: the kernels of task 'b' are gaussian\\(w=0.7\\) on v, .* in the same order",
+    ),
+    "length of tasks": (
+        lambda: BEMKLMultiTask(BANK).fit(X, Y).predict(ROWS[:5], task=["a"]),
+        "task: expected one task for",
+    ),
+    "one name": (
+        lambda: BEMKLMultiTask(BANK).fit(X, Y).predict(ROWS[:5], task="a"),
+        "task: expected one task for each",
+    ),
+    "missing name": (
+        lambda: BEMKLMultiTask(BANK).fit(ROWS, Z, task=[None] * 75),
+        "task: expected a task for every sample",
+    ),
+    "no targets": (
+        lambda: BEMKLMultiTask(BANK).fit(X, Y | {"b": np.full(30, np.nan)}),
+        "y: expected targets of task 'b', got none",
+    ),
+    "types of other tasks": (
+        lambda: BEMKLMultiTask(BANK, task_types={"z": "regression"}).fit(X, Y),
+        "task_types: names the tasks \\['z'\\], but the tasks are",
+    ),
+    "strings as responses": (
+        lambda: BEMKLMultiTask(BANK, task_types="regression").fit(X, MIXED),
+        "task 'b': y: expected real numbers",
     ),
     "no classes": (lambda: BEMKLMultiTask(BANK).fit(X, Y).predict_proba(X), "task: 'a' is a regression"),
 }

@@ -30,11 +30,20 @@ def test_it_finds_the_bank_that_the_labels_came_from():
     assert search.best_index == 0
 
 
+def test_units_of_responses_do_not_matter():
+    """The bound is of the responses as they came, so that models with and without standardising compare."""
+    y = 1e-3 * (np.sin(2.0 * X[:, 0]) + 0.1 * X[:, 1])
+    search = select_by_bound(BEMKLRegressor(BANK), {"normalize_y": [False, True]}, X, y)
+    assert search.best_params["normalize_y"]
+    assert search.best_estimator.score(X, y) > 0.8
+
+
 @pytest.mark.parametrize(
     ("estimator", "grid", "message"),
     [
         (SVC(), {"C": [1.0]}, "estimator: expected one of this package"),
         (BEMKLClassifier(), [], "grid: expected at least one candidate"),
+        (BEMKLClassifier(), {"multiclass": ["shared", "ovr"]}, "grid: multiclass changes what the bound is a bound of"),
         (BEMKLClassifier(), {"C": [1.0]}, "Invalid parameter 'C'"),
     ],
 )

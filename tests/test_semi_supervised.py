@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn.datasets import make_moons
+from sklearn.model_selection import KFold, cross_val_score
 
 from bemkl import BEMKLClassifier, KernelBank, KernelSpec
 from bemkl.inference import Block, NewtonMeans, NewtonWeights, Probit, Problem, SemiSupervisedProbit, initialise, run
@@ -132,6 +133,20 @@ class TestEstimator:
         model = BEMKLClassifier(unlabeled="?").fit(X, self.LABELS)
         assert model.lower_bound_ == BEMKLClassifier().fit(X, self.LABELS).lower_bound_
 
+    def test_scores_are_of_samples_with_labels(self):
+        y = np.where(self.KNOWN, self.LABELS, "?")
+        model = BEMKLClassifier(unlabeled="?").fit(X, y)
+        assert model.score(X, y) == model.score(X[self.KNOWN], y[self.KNOWN])
+        weight = RNG.uniform(size=40)
+        assert model.score(X, y, weight) == model.score(X[self.KNOWN], y[self.KNOWN], weight[self.KNOWN])
+        scores = cross_val_score(model, X, y, cv=KFold(4, shuffle=True, random_state=0), error_score="raise")
+        assert scores.mean() > 0.7
+
+    def test_missing_values_of_pandas(self):
+        y = pd.array(np.where(self.KNOWN, Y > 0.0, None), dtype="boolean")
+        model = BEMKLClassifier(unlabeled=pd.NA).fit(X, y)
+        assert model.lower_bound_ == BEMKLClassifier(unlabeled=None).fit(X, y).lower_bound_
+
     @pytest.mark.parametrize("multiclass", ["shared", "ovr"])
     def test_several_classes(self, multiclass):
         y = np.where(np.arange(40) % 3 == 0, None, np.digitize(X[:, 0], [-0.5, 0.5]))
@@ -146,6 +161,12 @@ class TestEstimator:
             (["?"] * 40, "?", "labels of one class or none"),
             (np.column_stack([Y, Y]), -1, "y: expected one label a sample where some are not known"),
             (Y, [-1, 0], "unlabeled: expected one value"),
+            (Y, True, "unlabeled: expected one value that stands for no label, got True"),
+            (
+                pd.Series([*Y[:-2].astype(int), 0, pd.NA], dtype="Int64"),
+                0,
+                "some labels are missing, and others are marked 0",
+            ),
             (pd.Series([*Y[:-1], None]), False, "pass unlabeled=None"),
         ],
     )

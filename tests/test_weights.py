@@ -251,6 +251,10 @@ class TestEstimators:
         separate = BEMKLClassifier(self.BANK, weights="spike_slab", multiclass="ovr").fit(self.X, classes)
         assert separate.kernel_inclusion_.shape == (3, 4)
 
+    def test_intervals_of_nonnegative_weights(self):
+        table = BEMKLClassifier(self.BANK, weights="nonnegative").fit(self.X, self.Y).summary()
+        assert min(table["low"]) >= 0.0
+
     def test_bad_input(self):
         with pytest.raises(ValueError, match="weights: expected one of free, nonnegative, factorized, spike_slab"):
             BEMKLClassifier(self.BANK, weights="positive").fit(self.X, self.Y)

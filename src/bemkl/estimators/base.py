@@ -123,11 +123,11 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             Numbers are rounded; `kernel_weights_` and `kernel_weights_std_` have them in full.
         """
         check_is_fitted(self)
-        width = interval_width(coverage)
+        width, least = interval_width(coverage), 0.0 if self.weights == "nonnegative" else -np.inf
         rows = []
         for label, fitted in zip(self._labels, self._fitted, strict=True):
             first = {} if len(self._fitted) == 1 else {"class": label}
-            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width)]
+            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width, least)]
         return as_table(rows)
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
-from bemkl.estimators.labels import encode_labels
+from bemkl.estimators.labels import encode_labels, labelled
+from bemkl.estimators.tasks import take_rows
 from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.kernels import KernelBank
@@ -303,9 +304,15 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         Returns
         -------
         float
-            The share; for several labels a sample, all of them have to be right.
+            The share, of samples that have a label; for several labels a sample, all of them have to be right.
         """
         check_is_fitted(self)
+        if not isinstance(self.unlabeled, bool):
+            there = labelled(y, self.unlabeled)
+            if not there.all():
+                rows = np.flatnonzero(there)
+                X, y = take_rows(X, rows), np.asarray(y)[rows].tolist()
+                sample_weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         known = {0, 1} if self._several else set(self.classes_.tolist())
         unknown = sorted(set(np.asarray(y).ravel().tolist()) - known, key=str)
         if unknown:

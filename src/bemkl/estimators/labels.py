@@ -42,7 +42,7 @@ def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], 
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-    if unlabeled is not False:
+    if not isinstance(unlabeled, bool | np.bool_) or unlabeled:
         return _encode_some(y, unlabeled)
     if hasattr(y, "isna") and np.any(y.isna()):
         raise ValueError("y: some labels are missing. Leave those samples out, or pass unlabeled=None.")
@@ -65,9 +65,30 @@ def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], 
     return classes, signs[:, 1:] if len(classes) == 2 else signs, False
 
 
+def labelled(y: Any, unlabeled: Any) -> npt.NDArray[np.bool_]:
+    """
+    Say which samples have a label.
+
+    Parameters
+    ----------
+    y : array_like of shape (n_samples,)
+        Labels.
+    unlabeled : Any
+        What stands for none; None, NaN and the like are all the same.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_samples,)
+        Whether each has one.
+    """
+    if is_missing(unlabeled):
+        return np.array([not is_missing(value) for value in y], dtype=bool)
+    return np.array([is_missing(value) or value != unlabeled for value in y], dtype=bool)
+
+
 def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]:
     """Encode the labels of samples that have one; the others get zeros."""
-    if np.ndim(unlabeled):
+    if unlabeled is True or np.ndim(unlabeled):
         raise ValueError(f"unlabeled: expected one value that stands for no label, got {unlabeled!r}.")
     values = np.asarray(y, dtype=object)
     if values.ndim != 1:
@@ -75,8 +96,10 @@ def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]
             f"y: expected one label a sample where some are not known, got shape {values.shape}. "
             "Pass a vector of labels, or unlabeled=False."
         )
-    known = np.array([not _is_missing(value, unlabeled) for value in values], dtype=bool)
+    known = labelled(values, unlabeled)
     labels = [value for value, there in zip(values, known, strict=True) if there]
+    if any(is_missing(value) for value in labels):
+        raise ValueError(f"y: some labels are missing, and others are marked {unlabeled!r}. Mark all in the same way.")
     if len(set(map(str, labels))) < 2:
         raise ValueError(
             f"y: without samples marked {unlabeled!r} there are labels of one class or none: "
@@ -89,8 +112,18 @@ def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]
     return classes, signs, False
 
 
-def _is_missing(value: Any, unlabeled: Any) -> bool:
-    """Compare a label with the marker; None, NaN and the like are all the same."""
-    if unlabeled is None or unlabeled != unlabeled:
-        return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
-    return bool(value == unlabeled)
+def is_missing(value: Any) -> bool:
+    """
+    Tell None, NaN and what pandas has for them from values.
+
+    Parameters
+    ----------
+    value : Any
+        A label or target.
+
+    Returns
+    -------
+    bool
+        Whether it stands for nothing.
+    """
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)

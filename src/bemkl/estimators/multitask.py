@@ -14,15 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, finite_array
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.labels import encode_labels
 from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, intermediate_prior
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
-from bemkl.estimators.tasks import split_tasks, take_rows
+from bemkl.estimators.tasks import check_task_types, refuse_other_kernels, rows_of_tasks, split_tasks, take_rows
 from bemkl.inference import Block, FittedBlock, Gaussian, Prediction, Priors, Probit, Problem, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
-from bemkl.kernels import KernelBank
+from bemkl.kernels import KernelBank, default_bank
 
 _SHARING = ("shared", "pooled", "separate")
 
@@ -186,9 +186,16 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         priors, tolerance = self._priors(), factor_tolerance(self.factor_tol)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         parts = split_tasks(X, y, task)
-        sources, blocks, readings = [], [], []
+        check_task_types(self.task_types, list(parts))
+        bank = default_bank(next(iter(parts.values()))[0]) if self.kernels is None else self.kernels
+        sources: list[Source] = []
+        blocks, readings = [], []
         for name, (samples, targets) in parts.items():
-            source, stack, _ = fit_source(self.kernels, None, samples, rng, tolerance)
+            if len(targets) < 2:
+                raise ValueError(f"y: expected at least two targets of task {name!r}, got {len(targets)}.")
+            source, stack, _ = fit_source(bank, None, samples, rng, tolerance)
+            if sources:
+                refuse_other_kernels(name, source.names, sources[0].names)
             refuse_asymmetry(source.names, stack)
             likelihood, classes, offset, scale = self._likelihood(name, targets)
             sources.append(source)
@@ -212,7 +219,10 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.posterior_ = results[0].state if len(results) == 1 else tuple(result.state for result in results)
         self.n_iter_ = max(result.n_iter for result in results)
         self.converged_ = all(result.converged for result in results)
-        self.lower_bound_ = float(sum(result.lower_bound for result in results))
+        # Dividing responses by a scale adds its logarithm to their log density, once a response.
+        sizes = zip(blocks, readings, strict=True)
+        shrunk = sum(block.likelihood.n_samples * np.log(scale) for block, (_, _, scale) in sizes)
+        self.lower_bound_ = float(sum(result.lower_bound for result in results) - shrunk)
         one = self.sharing == "shared" and self.weights != "spike_slab"
         means = np.array([block.weights.mean for block in fitted])
         deviations = np.sqrt([block.weights.covariance.diagonal() for block in fitted])
@@ -326,13 +336,12 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self, name: Hashable, targets: npt.NDArray[Any]
     ) -> tuple[AnyLikelihood, npt.NDArray[Any] | None, float, float]:
         """Return the likelihood of one task, its classes, and what its responses were shifted and divided by."""
-        if len(targets) < 2:
-            raise ValueError(f"y: expected at least two targets of task {name!r}, got {len(targets)}.")
         kind = self.task_types.get(name, "auto") if isinstance(self.task_types, Mapping) else self.task_types
-        if kind not in ("auto", "regression", "classification"):
-            raise ValueError(f'task_types: expected "auto", "regression" or "classification", got {kind!r}.')
         if kind == "regression" or (kind == "auto" and type_of_target(targets).startswith("continuous")):
-            responses = targets.astype(np.float64)
+            try:
+                responses = finite_array("y", targets)
+            except ValueError as error:
+                raise ValueError(f"task {name!r}: {error}") from None
             spread = float(responses.std())
             offset, scale = (float(responses.mean()), spread or 1.0) if self.normalize_y else (0.0, 1.0)
             noise = gamma_prior("noise_prior", self.noise_prior)
@@ -368,13 +377,10 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         check_is_fitted(self)
         if task is None:
             return {name: compute(self._find(name), rows) for name, (rows, _) in split_tasks(X, None, None).items()}
-        names = np.asarray(task)
-        parts = {}
-        for name in dict.fromkeys(names.tolist()):
-            rows = np.flatnonzero(names == name)
-            parts[name] = rows, compute(self._find(name), take_rows(X, rows))
+        places = rows_of_tasks(X, task)
+        parts = {name: (rows, compute(self._find(name), take_rows(X, rows))) for name, rows in places.items()}
         kinds = {np.asarray(values).dtype.kind for _, values in parts.values()}
-        joined = np.empty(len(names), dtype=np.float64 if kinds == {"f"} else object)
+        joined = np.empty(sum(map(len, places.values())), dtype=np.float64 if kinds == {"f"} else object)
         for rows, values in parts.values():
             joined[rows] = values
         return joined if kinds == {"f"} or len(kinds) > 1 else np.array(joined.tolist())

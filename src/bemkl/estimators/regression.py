@@ -184,6 +184,9 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         learned = self._learn(X, [Gaussian((table - offset) / scale, noise=noise)], ["fit"])
         self._single = responses.ndim == 1
         self._keep(X, learned, offset, scale)
+        # The bound is of the responses as they came: dividing them by a scale adds its logarithm to their log density.
+        self.lower_bounds_ = self.lower_bounds_ - len(table) * float(np.log(scale).sum())
+        self.lower_bound_ = float(self.lower_bounds_[-1])
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -14,6 +14,8 @@ from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator
 from bemkl.estimators.sharing import shared_kernels
 
+_OTHER_DATA = {"multiclass", "unlabeled"}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundSearch:
@@ -86,6 +88,12 @@ def select_by_bound(
     if not isinstance(estimator, BEMKLEstimator):
         raise ValueError(f"estimator: expected one of this package, whose fits have a lower bound, got {estimator!r}.")
     candidates = list(ParameterGrid(grid))
+    other = sorted({name for parameters in candidates for name in parameters} & _OTHER_DATA)
+    if other:
+        raise ValueError(
+            f"grid: {', '.join(other)} changes what the bound is a bound of, so bounds cannot be compared. "
+            "Choose it by cross-validation."
+        )
     if not candidates:
         raise ValueError(f"grid: expected at least one candidate, got {grid!r}.")
     best, bounds = None, []

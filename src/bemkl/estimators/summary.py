@@ -60,7 +60,9 @@ def shares(fitted: FittedBlock) -> Array:
     return share
 
 
-def weight_rows(names: Sequence[str], fitted: FittedBlock, width: float) -> list[dict[str, Any]]:
+def weight_rows(
+    names: Sequence[str], fitted: FittedBlock, width: float, least: float = -np.inf
+) -> list[dict[str, Any]]:
     """
     Describe the kernel weights of one fit, largest first.
 
@@ -72,6 +74,8 @@ def weight_rows(names: Sequence[str], fitted: FittedBlock, width: float) -> list
         The fitted block.
     width : float
         Half width of the intervals, in standard deviations.
+    least : float
+        Smallest weight that is possible.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def weight_rows(names: Sequence[str], fitted: FittedBlock, width: float) -> list
     half = width * std
     largest = np.abs(mean).max()
     digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
-    columns = {"weight": mean, "std": std, "low": mean - half, "high": mean + half}
+    columns = {"weight": mean, "std": std, "low": np.maximum(mean - half, least), "high": mean + half}
     rounded = {name: np.round(values, digits) for name, values in columns.items()}
     rounded["share"] = np.round(shares(fitted), 4)
     return [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bemkl.estimators.labels import is_missing
 from bemkl.kernels.views import count_samples
 
 Parts = dict[Hashable, tuple[Any, npt.NDArray[Any]]]
@@ -33,7 +34,43 @@ def take_rows(X: Any, rows: npt.NDArray[np.intp]) -> Any:
         return {name: take_rows(view, rows) for name, view in X.items()}
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
+
+
+def rows_of_tasks(X: Any, task: Any) -> dict[Hashable, npt.NDArray[np.intp]]:
+    """
+    Find the rows of each task.
+
+    Parameters
+    ----------
+    X : array_like, data frame, sparse matrix or dict of these
+        The samples.
+    task : array_like of shape (n_samples,)
+        Task of each sample.
+
+    Returns
+    -------
+    dict from task to ndarray of int
+        The rows, tasks in the order in which they come.
+    """
+    names = _as_column(task)
+    if names.ndim != 1 or len(names) != count_samples(X):
+        raise ValueError(
+            f"task: expected one task for each of the {count_samples(X)} samples, got shape {names.shape}."
+        )
+    rows: dict[Hashable, list[int]] = {}
+    for row, name in enumerate(names.tolist()):
+        if is_missing(name):
+            raise ValueError(f"task: expected a task for every sample, got {name!r} in row {row}.")
+        rows.setdefault(name, []).append(row)
+    return {name: np.array(found, dtype=np.intp) for name, found in rows.items()}
+
+
+def _as_column(values: Any) -> npt.NDArray[Any]:
+    """Read labels or names; lists keep the types of their entries."""
+    return np.array(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
 
 
 def split_tasks(X: Any, y: Any, task: Any) -> Parts:
@@ -70,18 +107,13 @@ def split_tasks(X: Any, y: Any, task: Any) -> Parts:
             raise ValueError(f"y: expected the tasks of X, {list(X)}, got {list(y)}.")
         pairs = {name: (X[name], None if y is None else y[name]) for name in X}
     else:
-        names = np.asarray(task)
-        if names.ndim != 1 or len(names) != count_samples(X):
-            raise ValueError(
-                f"task: expected one task for each of the {count_samples(X)} samples, got shape {names.shape}."
-            )
-        targets = None if y is None else np.asarray(y)
-        if targets is not None and targets.shape != names.shape:
-            raise ValueError(f"y: expected one target a sample, shape {names.shape}, got {targets.shape}.")
-        pairs = {}
-        for name in dict.fromkeys(names.tolist()):
-            rows = np.flatnonzero(names == name)
-            pairs[name] = take_rows(X, rows), None if targets is None else targets[rows]
+        places = rows_of_tasks(X, task)
+        targets = None if y is None else _as_column(y)
+        if targets is not None and targets.shape != (count_samples(X),):
+            raise ValueError(f"y: expected one target a sample, shape {(count_samples(X),)}, got {targets.shape}.")
+        pairs = {
+            name: (take_rows(X, rows), None if targets is None else targets[rows]) for name, rows in places.items()
+        }
     if not pairs:
         raise ValueError("X: expected samples of at least one task, got none.")
     return {name: _with_targets(name, *pair, needed=y is not None) for name, pair in pairs.items()}
@@ -91,14 +123,57 @@ def _with_targets(name: Hashable, samples: Any, targets: Any, *, needed: bool) -
     """Leave out samples without a target."""
     if not needed:
         return samples, np.empty(0)
-    values = np.asarray(targets)
+    values = _as_column(targets)
     if values.ndim != 1 or len(values) != count_samples(samples):
         raise ValueError(
             f"y: expected one target for each of the {count_samples(samples)} samples of task {name!r}, "
             f"got shape {values.shape}."
         )
-    known = np.array([value is not None and value == value for value in values.tolist()], dtype=bool)
+    known = np.array([not is_missing(value) for value in values.tolist()], dtype=bool)
+    if not known.any():
+        raise ValueError(f"y: expected targets of task {name!r}, got none. Leave the task out.")
     kept = values[known]
     if kept.dtype == object:
         kept = np.array(kept.tolist())
     return (samples if known.all() else take_rows(samples, np.flatnonzero(known))), kept
+
+
+def check_task_types(task_types: Any, tasks: Sequence[Hashable]) -> None:
+    """
+    Refuse kinds that do not exist, and kinds of tasks that do not exist.
+
+    Parameters
+    ----------
+    task_types : str or dict
+        What the user passed.
+    tasks : sequence
+        The tasks.
+    """
+    by_task = isinstance(task_types, Mapping)
+    unknown = [name for name in task_types if name not in tasks] if by_task else []
+    if unknown:
+        raise ValueError(f"task_types: names the tasks {unknown[:5]}, but the tasks are {list(tasks)[:8]}.")
+    for kind in task_types.values() if by_task else [task_types]:
+        if kind not in ("auto", "regression", "classification"):
+            raise ValueError(f'task_types: expected "auto", "regression" or "classification", got {kind!r}.')
+
+
+def refuse_other_kernels(name: Hashable, found: Sequence[str], expected: Sequence[str]) -> None:
+    """
+    Refuse a task whose kernels are not those of the first one: weights would be shared between different kernels.
+
+    Parameters
+    ----------
+    name : Hashable
+        The task.
+    found : sequence of str
+        Names of its kernels.
+    expected : sequence of str
+        Names of the first task's kernels.
+    """
+    if list(found) != list(expected):
+        here, there = (", ".join(names[:4]) + (", ..." if len(names) > 4 else "") for names in (found, expected))
+        raise ValueError(
+            f"X: the kernels of task {name!r} are {here}; those of the first task are {there}. "
+            "Give all tasks the same columns or views, in the same order."
+        )

@@ -258,7 +258,8 @@ class Multinomial:
         Derivatives of the log mass, which the bound keeps with an optimal q(f).
 
         The negative Hessian of a sample has rows that sum to zero and no positive entry off its diagonal, so twice its
-        diagonal is above it: a step with these curvatures cannot overshoot.
+        diagonal is above it, and so is the identity. The smaller of both, entry by entry, hardly ever lets a step
+        overshoot; where it does, the engine repeats the sweep with care.
 
         Parameters
         ----------
