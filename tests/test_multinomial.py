@@ -23,7 +23,7 @@ from bemkl.inference import (
     lower_bound_terms,
     run,
 )
-from bemkl.inference.likelihoods.multinomial import ConeNormal
+from bemkl.inference.likelihoods.multinomial import ConeNormal, _winning
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
 
@@ -79,6 +79,23 @@ class TestQuadrature:
         error = kept.std(axis=0) / np.sqrt(len(kept))
         assert (np.abs(kept.mean(axis=0) - found.mean[:, 0]) < 4.0 * error).all()
         assert_allclose(kept.var(axis=0), found.variance[:, 0], rtol=0.02)
+
+    @pytest.mark.parametrize(("ratio", "error"), [(1.0, 1e-7), (4.0, 1e-7), (10.0, 5e-4)])
+    def test_class_probabilities(self, ratio, error):
+        """Against SciPy's normal probabilities; deviations of very different size make the integrand steep."""
+        mean, deviation = np.array([0.4, -0.3, 0.1]), np.array([1.0, ratio, 2.0])
+        found = np.array([_winning(c, mean[:, None], deviation[:, None])[0] for c in range(3)])
+        for c in range(3):
+            others = [j for j in range(3) if j != c]
+            covariance = np.diag(deviation[others] ** 2) + deviation[c] ** 2
+            expected = multivariate_normal([0.0, 0.0], covariance).cdf(mean[c] - mean[others])
+            assert_allclose(found[c], expected, atol=error)
+        assert_allclose(found.sum(), 1.0, atol=error)
+
+    def test_gaps_beyond_all_measure(self):
+        far = ConeNormal(np.array([[0.0], [1e8], [0.0]]), np.array([0]))
+        assert_allclose(far.mean[:, 0], [5e7, 5e7, 0.0], rtol=1e-6, atol=10.0)
+        assert_allclose(far.log_mass, -2.5e15, rtol=1e-6)
 
     def test_many_samples_are_cut_into_blocks(self, monkeypatch):
         m, label = RNG.normal(size=(3, 50)), RNG.integers(3, size=50)

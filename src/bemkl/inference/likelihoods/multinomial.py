@@ -13,7 +13,7 @@ from bemkl.arrays import Array
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 from bemkl.inference.summaries import Predictor
-from bemkl.special import inverse_mills
+from bemkl.special import inverse_mills, truncated_variance
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 _LOG_WEIGHTS = np.log(_WEIGHTS) + 0.5 * _NODES**2
@@ -91,18 +91,14 @@ def _integrate(location: Array, label: npt.NDArray[np.intp]) -> tuple[Array, Arr
     others = np.ones(location.shape, dtype=bool)
     others[label, samples] = False
     d = location[label, samples] - location
-    mode, scale = _mode(d, others)
-    u = mode[:, None] + scale[:, None] * _NODES
-    t = u + d[:, :, None]
-    logs = np.where(others[:, :, None], log_ndtr(t), 0.0).sum(axis=0)
-    terms = logs - 0.5 * u**2 - 0.5 * np.log(2.0 * np.pi) + _LOG_WEIGHTS + np.log(scale)[:, None]
+    t, terms = _terms(d, np.ones_like(d), others)
     largest = terms.max(axis=1, keepdims=True)
     share = np.exp(terms - largest)
     mass = share.sum(axis=1, keepdims=True)
     share /= mass
     r = np.where(others[:, :, None], inverse_mills(t), 0.0)
     h = np.einsum("jik,ik->ji", r, share)
-    own = np.einsum("jik,ik->ji", r * (t + r), share)
+    own = np.einsum("jik,ik->ji", np.where(others[:, :, None], 1.0 - truncated_variance(t), 0.0), share)
     between = np.einsum("jik,ik->ji", (r - h[:, :, None]) ** 2, share)
     total = r.sum(axis=0)
     spread = np.einsum("ik,ik->i", (total - h.sum(axis=0)[:, None]) ** 2, share)
@@ -112,15 +108,24 @@ def _integrate(location: Array, label: npt.NDArray[np.intp]) -> tuple[Array, Arr
     return (largest + np.log(mass))[:, 0], shift, np.clip(curvature, 0.0, 1.0)
 
 
-def _mode(d: Array, others: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Find the mode of the integrand by Newton's method, and its width there; the integrand is log-concave."""
+def _terms(d: Array, slope: Array, others: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    r"""
+    Evaluate :math:`\mathcal{N}(u; 0, 1) \prod_j \Phi(d_j + b_j u)` at nodes around its mode, found by Newton's method.
+
+    Returns the arguments of the factors, shape (n_classes, n_samples, n_nodes), and the logarithms of the terms of the
+    integral, shape (n_samples, n_nodes).
+    """
     u = np.zeros(d.shape[1])
     for _ in range(_NEWTON_STEPS):
-        t = u + d
-        r = np.where(others, inverse_mills(t), 0.0)
-        curvature = 1.0 + np.where(others, r * (t + r), 0.0).sum(axis=0)
-        u = u + (r.sum(axis=0) - u) / curvature
-    return u, curvature**-0.5
+        t = d + slope * u
+        gradient = np.where(others, slope * inverse_mills(t), 0.0).sum(axis=0) - u
+        curvature = 1.0 + np.where(others, slope**2 * (1.0 - truncated_variance(t)), 0.0).sum(axis=0)
+        u = u + gradient / curvature
+    nodes = u[:, None] + curvature[:, None] ** -0.5 * _NODES
+    arguments = d[:, :, None] + slope[:, :, None] * nodes
+    logs = np.where(others[:, :, None], log_ndtr(arguments), 0.0).sum(axis=0)
+    constant = _LOG_WEIGHTS - 0.5 * np.log(2.0 * np.pi) - 0.5 * np.log(curvature)[:, None]
+    return arguments, logs - 0.5 * nodes**2 + constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -329,10 +334,12 @@ class Multinomial:
 
 def _winning(c: int, mean: Array, deviation: Array) -> Array:
     """Probability that independent normal scores have their largest value in one class, shape (n_samples,)."""
-    total = np.zeros(mean.shape[1])
-    for node, weight in zip(_NODES, _WEIGHTS / np.sqrt(2.0 * np.pi), strict=True):
-        t = (mean[c] + deviation[c] * node - mean) / deviation
-        logs = log_ndtr(t)
-        logs[c] = 0.0
-        total += weight * np.exp(logs.sum(axis=0))
-    return np.maximum(total, np.finfo(np.float64).tiny)
+    others = np.arange(len(mean)) != c
+    found = np.empty(mean.shape[1])
+    step = max(1, _BLOCK_VALUES // (len(mean) * len(_NODES)))
+    for start in range(0, mean.shape[1], step):
+        some = slice(start, start + step)
+        d, slope = (mean[c, some] - mean[:, some]) / deviation[:, some], deviation[c, some] / deviation[:, some]
+        _, terms = _terms(d, slope, np.broadcast_to(others[:, None], d.shape))
+        found[some] = np.exp(terms).sum(axis=1)
+    return np.maximum(found, np.finfo(np.float64).tiny)
