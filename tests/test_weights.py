@@ -250,6 +250,11 @@ class TestEstimators:
         classes = np.digitize(self.X[:, 0], [-0.5, 0.5])
         separate = BEMKLClassifier(self.BANK, weights="spike_slab", multiclass="ovr").fit(self.X, classes)
         assert separate.kernel_inclusion_.shape == (3, 4)
+        table = separate.summary()
+        for row in range(12):
+            label, name = table["class"][row], table["kernel"][row]
+            expected = separate.kernel_inclusion_[int(label), separate.kernel_names_.index(name)]
+            assert_allclose(table["inclusion"][row], expected, atol=1e-4)
 
     def test_intervals_of_nonnegative_weights(self):
         table = BEMKLClassifier(self.BANK, weights="nonnegative").fit(self.X, self.Y).summary()

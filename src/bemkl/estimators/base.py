@@ -128,6 +128,10 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         for label, fitted in zip(self._labels, self._fitted, strict=True):
             first = {} if len(self._fitted) == 1 else {"class": label}
             rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width, least)]
+        if hasattr(self, "kernel_inclusion_"):
+            parts = [dict(zip(self.kernel_names_, part, strict=True)) for part in np.atleast_2d(self.kernel_inclusion_)]
+            by_row = [parts[position // len(self.kernel_names_)] for position in range(len(rows))]
+            rows = [row | {"inclusion": round(float(p[row["kernel"]]), 4)} for row, p in zip(rows, by_row, strict=True)]
         return as_table(rows)
 
     def __sklearn_tags__(self) -> Any:
