@@ -250,7 +250,7 @@ class TestEstimators:
         classes = np.digitize(self.X[:, 0], [-0.5, 0.5])
         separate = BEMKLClassifier(self.BANK, weights="spike_slab", multiclass="ovr").fit(self.X, classes)
         assert separate.kernel_inclusion_.shape == (3, 4)
-        table = separate.summary()
+        table = separate.summary().reset_index()
         for row in range(12):
             label, name = table["class"][row], table["kernel"][row]
             expected = separate.kernel_inclusion_[int(label), separate.kernel_names_.index(name)]

@@ -119,7 +119,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         -------
         pandas.DataFrame or WeightTable
             Kernel, weight, standard deviation, interval, and share in how the decisions on the training samples vary;
-            with the class first where each class has weights of its own. A data frame if pandas is installed.
+            with the class first where each class has weights of its own, and the probability that a kernel is on
+            last where there is one. A data frame if pandas is installed.
             Numbers are rounded; `kernel_weights_` and `kernel_weights_std_` have them in full.
         """
         check_is_fitted(self)
