@@ -16,13 +16,12 @@ from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import (
     factor_tolerance,
     find_strategies,
-    gamma_prior,
-    intermediate_prior,
     interval_width,
+    read_priors,
 )
 from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, selected, weight_rows
-from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Priors, Problem, State, fitted_block
+from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Problem, State, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.inference.spike_slab import SpikeSlabWeights
 from bemkl.inference.state import check_state
@@ -153,7 +152,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
         strategies = find_strategies(self.weights, self.acceleration, pooled=pooled)
-        priors, tolerance = self._priors(), factor_tolerance(self.factor_tol)
+        priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
         self._check_rule()
         X = self._check_form(X)
@@ -225,14 +224,6 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _check_rule(self) -> None:
         if self.predictive not in ("exact", "paper"):
             raise ValueError(f'predictive: expected "exact" or "paper", got {self.predictive!r}.')
-
-    def _priors(self) -> Priors:
-        return Priors(
-            sample=gamma_prior("sample_prior", self.sample_prior),
-            bias=gamma_prior("bias_prior", self.bias_prior),
-            kernel=gamma_prior("kernel_prior", self.kernel_prior),
-            intermediate=intermediate_prior(self.intermediate_std),
-        )
 
     def _starts(self, problems: Sequence[Problem]) -> Sequence[State | None]:
         """Take the last posteriors for a warm start."""

@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from bemkl.arrays import Array, finite_array
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.labels import encode_labels
-from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, intermediate_prior
+from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, read_priors
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
 from bemkl.estimators.tasks import check_task_types, refuse_other_kernels, rows_of_tasks, split_tasks, take_rows
-from bemkl.inference import Block, FittedBlock, Gaussian, Prediction, Priors, Probit, Problem, fitted_block
+from bemkl.inference import Block, FittedBlock, Gaussian, Prediction, Probit, Problem, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.kernels import KernelBank, default_bank
 
@@ -183,7 +183,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         check_kernels(self.kernels)
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
         strategies = find_strategies(self.weights, self.acceleration, pooled=self.sharing == "pooled")
-        priors, tolerance = self._priors(), factor_tolerance(self.factor_tol)
+        priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         parts = split_tasks(X, y, task)
         check_task_types(self.task_types, list(parts))
@@ -323,14 +323,6 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             measure = r2_score if self._find(name).classes is None else accuracy_score
             scores.append(measure(targets, found))
         return float(np.mean(scores))
-
-    def _priors(self) -> Priors:
-        return Priors(
-            sample=gamma_prior("sample_prior", self.sample_prior),
-            bias=gamma_prior("bias_prior", self.bias_prior),
-            kernel=gamma_prior("kernel_prior", self.kernel_prior),
-            intermediate=intermediate_prior(self.intermediate_std),
-        )
 
     def _likelihood(
         self, name: Hashable, targets: npt.NDArray[Any]

@@ -19,6 +19,7 @@ from bemkl.inference import (
     Nonnegative,
     Plain,
     Pooled,
+    Priors,
     SpikeSlab,
 )
 
@@ -87,6 +88,28 @@ def intermediate_prior(value: Any) -> Precision:
         return PointMass.from_std(value)
     except ValueError:
         raise ValueError(f'intermediate_std: expected a positive number or "learn", got {value!r}.') from None
+
+
+def read_priors(estimator: Any) -> Priors:
+    """
+    Read the priors of an estimator.
+
+    Parameters
+    ----------
+    estimator : Any
+        Has the parameters sample_prior, bias_prior, kernel_prior and intermediate_std.
+
+    Returns
+    -------
+    Priors
+        The priors.
+    """
+    return Priors(
+        sample=gamma_prior("sample_prior", estimator.sample_prior),
+        bias=gamma_prior("bias_prior", estimator.bias_prior),
+        kernel=gamma_prior("kernel_prior", estimator.kernel_prior),
+        intermediate=intermediate_prior(estimator.intermediate_std),
+    )
 
 
 def find_strategies(weights: Any, acceleration: Any, *, pooled: bool = False) -> dict[str, Any]:
