@@ -26,6 +26,7 @@ from bemkl.inference import (
     lower_bound_terms,
     predict,
     run,
+    sweep,
 )
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
@@ -154,10 +155,67 @@ class TestLimits:
             assert_allclose(found.variance, expected.variance, rtol=1e-3)
 
 
-def test_bold_means_of_the_pair():
-    problem = Problem(blocks(5), PRIORS, pair=NewtonMeans(), weights=Pooled())
-    bounds = run(problem, max_iter=40, tol=None).lower_bounds
-    assert (np.diff(bounds) >= -1e-9 * np.abs(bounds[1:])).all()
+class TestBold:
+    """Newton steps of all means and fixed points of both precisions."""
+
+    def test_same_optimum_as_coordinate_ascent(self):
+        """A plain sweep from where the bold ones converged changes nothing."""
+        plain = Problem(blocks(5), PRIORS, pair=JointMeans(), weights=Pooled())
+        bold = replace(plain, pair=NewtonMeans(), weights=Pooled(bold=True))
+        state = run(bold, max_iter=2000, tol=None).state
+        after = sweep(plain, state)
+        # Rounding alone is left.
+        for name in ("centre", "centre_variance", "centre_covariance"):
+            expected = getattr(state.weights, name)
+            assert_allclose(getattr(after.weights, name), expected, rtol=0.0, atol=1e-10 * np.abs(expected).max())
+        assert_allclose(after.weights.pool_precision.mean, state.weights.pool_precision.mean, rtol=1e-10)
+        assert_allclose(after.weights.kernel_precision.mean, state.weights.kernel_precision.mean, rtol=1e-10)
+        for expected, found in zip(state.weights.means, after.weights.means, strict=True):
+            assert_allclose(found, expected, rtol=0.0, atol=1e-10)
+
+    def test_means_solve_the_system_with_curvatures(self):
+        """Against the dense system whose targets' precisions are the profile's curvatures."""
+        problem = Problem(blocks(6), PRIORS, weights=Pooled(bold=True))
+        state = run(problem, max_iter=3, tol=None).state
+        weights, evidence = state.weights, state.evidence(problem)
+        found = problem.weights.steps["kernel_weights"](weights, evidence, problem.priors)
+        A, _ = full_precision(problem, weights, evidence)
+        p, first, P = np.zeros(len(A)), problem.n_kernels, problem.n_kernels
+        for t, (block, count) in enumerate(zip(evidence, problem.n_outputs, strict=True)):
+            moments = weights.moments(t)
+            b, e = slice(first, first + count), slice(first + count, first + count + P)
+            for output in range(count):
+                G = block.intermediate_mean[output]
+                eta = G.T @ moments.mean + moments.bias[output]
+                everywhere = block.profile(
+                    np.stack([moments.mean @ g for g in block.intermediate_mean]) + moments.bias[:, None]
+                )
+                w, slope = everywhere.curvature[output], everywhere.gradient[output]
+                row = first + output
+                A[row, row] += (w - block.output_precision[output]).sum()
+                change = G @ (w - block.output_precision[output])
+                A[row, e] += change
+                A[e, row] += change
+                A[e, e] += (G * (w - block.output_precision[output])) @ G.T
+                p[row] = (w * eta + slope).sum()
+                p[e] += G @ (w * eta + slope)
+            first = e.stop
+            assert b.stop == e.start
+        mean = np.linalg.solve(A, p)
+        assert_allclose(found.centre, mean[:P], rtol=1e-8)
+        assert_allclose(np.concatenate(found.means), mean[P:], rtol=1e-7, atol=1e-10)
+
+    def test_the_bound_never_falls_and_settles_sooner(self):
+        slow = Problem(blocks(5), PRIORS, pair=NewtonMeans(), weights=Pooled())
+        fast = replace(slow, weights=Pooled(bold=True))
+        slow_bounds, bounds = (run(problem, max_iter=200, tol=None).lower_bounds for problem in (slow, fast))
+        for path in (slow_bounds, bounds):
+            assert (np.diff(path) >= -1e-9 * np.abs(path[1:])).all()
+        assert bounds[39] >= slow_bounds[-1] - 1e-6 * abs(slow_bounds[-1])
+
+    def test_the_cautious_strategy_keeps_the_prior(self):
+        prior = Gamma(2.0, 3.0)
+        assert Pooled(prior, bold=True).cautious == Pooled(prior)
 
 
 @pytest.mark.parametrize("prior", [1.0, Gamma(1.0, np.ones(2))])

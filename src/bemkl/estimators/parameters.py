@@ -143,7 +143,7 @@ def find_strategies(weights: Any, acceleration: Any, *, pooled: bool = False) ->
     if pooled and weights != "free":
         raise ValueError(f'weights: expected "free" where weights are pooled, got {weights!r}.')
     return {
-        "weights": Pooled() if pooled else known[weights],
+        "weights": Pooled(bold=acceleration is not None) if pooled else known[weights],
         "pair": Plain() if acceleration is None else NewtonMeans(),
     }
 

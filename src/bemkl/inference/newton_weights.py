@@ -56,13 +56,7 @@ class NewtonWeights(Free):
 
 def update_kernel_precision_boldly(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
     r"""
-    Move :math:`q(\omega)` by its fixed-point equation (derivation, section 5).
-
-    .. math:: \tilde\omega_m \leftarrow \frac{2\alpha_\omega + 1 - \tilde\omega_m \Sigma_{mm}}
-              {2/\beta_\omega + \mu_m^2}
-
-    It has the fixed points of coordinate ascent, which adds only a constant to the precision of a kernel without
-    support; this multiplies it.
+    Move :math:`q(\omega)` by its fixed-point equation.
 
     Parameters
     ----------
@@ -80,11 +74,42 @@ def update_kernel_precision_boldly(weights: FreeWeights, evidence: Sequence[Evid
     """
     kernels = slice(weights.n_biases, None)
     mean, variance = weights.mean[kernels], weights.covariance.diagonal()[kernels]
-    plain = priors.kernel.posterior(1, weights.second[kernels])
-    supported = np.maximum(1.0 - weights.kernel_precision.mean * variance, 0.0)
-    goal = (2.0 * np.asarray(priors.kernel.shape) + supported) / (2.0 / np.asarray(priors.kernel.scale) + mean**2)
+    return replace(weights, kernel_precision=fixed_point(priors.kernel, weights.kernel_precision, 1, mean**2, variance))
+
+
+def fixed_point(prior: Gamma, precision: Gamma, count: int, squares: Array, variance: Array) -> Gamma:
+    r"""
+    Move the factor of precisions by their fixed-point equation (derivation, section 5).
+
+    .. math:: \tilde\omega_m \leftarrow \frac{2\alpha_\omega + 1 - \tilde\omega_m \Sigma_{mm}}
+              {2/\beta_\omega + \mu_m^2}
+
+    It has the fixed points of coordinate ascent, which adds only a constant to the precision of a kernel without
+    support; this multiplies it.
+
+    Parameters
+    ----------
+    prior : Gamma
+        Prior of the precisions.
+    precision : Gamma
+        Their current factor.
+    count : int
+        Number of weights that share a precision, instead of 1.
+    squares : ndarray of shape (n_kernels,)
+        Squares of their means, summed over them.
+    variance : ndarray of shape (n_kernels,)
+        Their variances, summed over them.
+
+    Returns
+    -------
+    Gamma
+        The factor, not too far from where coordinate ascent would put it.
+    """
+    plain = prior.posterior(count, squares + variance)
+    supported = np.maximum(count - precision.mean * variance, 0.0)
+    goal = (2.0 * np.asarray(prior.shape) + supported) / (2.0 / np.asarray(prior.scale) + squares)
     chosen = np.clip(goal, _MEEKEST * plain.mean, _BOLDEST * plain.mean)
-    return replace(weights, kernel_precision=Gamma(plain.shape, chosen / np.asarray(plain.shape)))
+    return Gamma(plain.shape, chosen / np.asarray(plain.shape))
 
 
 def update_kernel_weights_by_newton(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:

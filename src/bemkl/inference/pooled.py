@@ -11,6 +11,7 @@ from bemkl.arrays import Array
 from bemkl.distributions import Gamma
 from bemkl.inference.bordered import Bordered, JointCovariance
 from bemkl.inference.moments import WeightMoments
+from bemkl.inference.newton_weights import fixed_point
 from bemkl.inference.priors import DENSE, Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.summaries import Evidence
@@ -69,12 +70,20 @@ class PooledWeights:
     @property
     def distance(self) -> Array:
         """Expected squared distances from the common weights, summed over the blocks, shape (n_kernels,)."""
-        variances = np.stack([covariance.kernels.diagonal() for covariance in self.covariances])
-        squares = (
-            (self.block_means - self.centre) ** 2 + variances + self.centre_variance - 2.0 * self.centre_covariance
-        )
-        distance: Array = squares.sum(axis=0)
+        distance: Array = ((self.block_means - self.centre) ** 2).sum(axis=0) + self.distance_variance
         return distance
+
+    @property
+    def distance_variance(self) -> Array:
+        """Variances of the distances from the common weights, summed over the blocks, shape (n_kernels,)."""
+        variances = np.stack([covariance.kernels.diagonal() for covariance in self.covariances])
+        variance: Array = (variances + self.centre_variance - 2.0 * self.centre_covariance).sum(axis=0)
+        return variance
+
+    @property
+    def bias_precisions(self) -> list[Array]:
+        """Expected precisions of the biases of each block."""
+        return np.split(self.bias_precision.mean, np.cumsum(self.n_outputs)[:-1])
 
     @property
     def bias_second(self) -> Array:
@@ -147,6 +156,9 @@ class Pooled:
     ----------
     pool_prior : Gamma
         Prior of :math:`\kappa`.
+    bold : bool
+        Whether means take Newton steps, and precisions those of their fixed-point equations, as with
+        `NewtonWeights`.
 
     Examples
     --------
@@ -155,6 +167,7 @@ class Pooled:
     """
 
     pool_prior: Gamma = DENSE
+    bold: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what is no prior."""
@@ -165,8 +178,8 @@ class Pooled:
 
     @property
     def cautious(self) -> Pooled:
-        """Itself: no step lowers the bound."""
-        return self
+        """The steps of coordinate ascent."""
+        return Pooled(self.pool_prior) if self.bold else self
 
     @property
     def balanced(self) -> bool:
@@ -178,9 +191,9 @@ class Pooled:
         """The four updates, in order."""
         return {
             "bias_precision": _update_bias_precision,
-            "kernel_precision": _update_kernel_precision,
-            "pool_precision": _update_pool_precision,
-            "kernel_weights": _update_kernel_weights,
+            "kernel_precision": _move_kernel_precision if self.bold else _update_kernel_precision,
+            "pool_precision": _move_pool_precision if self.bold else _update_pool_precision,
+            "kernel_weights": _move_kernel_weights if self.bold else _update_kernel_weights,
         }
 
     def start(
@@ -240,9 +253,54 @@ def _update_pool_precision(weights: PooledWeights, evidence: Sequence[Evidence],
     return replace(weights, pool_precision=precision)
 
 
+def _move_kernel_precision(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:
+    r"""Move :math:`q(\omega)` by its fixed-point equation."""
+    moved = fixed_point(priors.kernel, weights.kernel_precision, 1, weights.centre**2, weights.centre_variance)
+    return replace(weights, kernel_precision=moved)
+
+
+def _move_pool_precision(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:
+    r"""Move :math:`q(\kappa)` by its fixed-point equation."""
+    squares = ((weights.block_means - weights.centre) ** 2).sum(axis=0)
+    n_blocks = len(weights.means)
+    moved = fixed_point(weights.pool_prior, weights.pool_precision, n_blocks, squares, weights.distance_variance)
+    return replace(weights, pool_precision=moved)
+
+
 def _update_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:
+    """Update the Gaussian factor of everything."""
+    systems = []
+    for block, gamma in zip(evidence, weights.bias_precisions, strict=True):
+        bordered = Bordered(
+            corner=gamma + block.bias_precision,
+            link=block.bias_kernel_precision,
+            kernels=block.kernel_precision.plus_diagonal(weights.pool_precision.mean),
+        )
+        systems.append((bordered, np.concatenate([block.bias_pull, block.kernel_pull])))
+    return _solved(weights, systems)
+
+
+def _move_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:
+    """Update the Gaussian factor of everything, with a Newton step of its means (derivation, section 5)."""
+    systems = []
+    for t, (block, gamma) in enumerate(zip(evidence, weights.bias_precisions, strict=True)):
+        G, moments = block.intermediate_mean, weights.moments(t)
+        eta = moments.mean @ G + moments.bias[:, None]
+        profile = block.profile(eta)
+        w, pull = profile.curvature, profile.curvature * eta + profile.gradient
+        bordered = Bordered(
+            corner=gamma + w.sum(axis=1),
+            link=(G @ w[:, :, None])[:, :, 0],
+            kernels=block.kernel_curvature(w).plus_diagonal(weights.pool_precision.mean),
+        )
+        systems.append((bordered, np.concatenate([pull.sum(axis=1), np.einsum("lmi,li->m", G, pull)])))
+    ahead = _solved(weights, systems)
+    return replace(_update_kernel_weights(weights, evidence, priors), centre=ahead.centre, means=ahead.means)
+
+
+def _solved(weights: PooledWeights, systems: Sequence[tuple[Bordered, Array]]) -> PooledWeights:
     r"""
-    Update the Gaussian factor of everything, by eliminating the blocks.
+    Solve the precision and the linear term of every block together with the common weights, by eliminating the blocks.
 
     With :math:`\Sigma_t` the inverse of a block's own precision, which includes :math:`\boldsymbol\kappa`, and K the
     diagonal matrix of :math:`\tilde{\boldsymbol\kappa}`, the common weights have the precision
@@ -252,20 +310,14 @@ def _update_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence],
     where :math:`\mathbf K - \mathbf K \Sigma_t \mathbf K` is what is left of a block's evidence at that distance.
     """
     kappa, omega = weights.pool_precision.mean, weights.kernel_precision.mean
-    gammas = np.split(weights.bias_precision.mean, np.cumsum(weights.n_outputs)[:-1])
     own, right, logdet = [], np.zeros(len(kappa)), 0.0
     precision: Symmetric = Thin.of_diagonal(omega)
-    for block, gamma in zip(evidence, gammas, strict=True):
-        bordered = Bordered(
-            corner=gamma + block.bias_precision,
-            link=block.bias_kernel_precision,
-            kernels=block.kernel_precision.plus_diagonal(kappa),
-        )
+    for (bordered, pull), count in zip(systems, weights.n_outputs, strict=True):
         covariance, block_logdet = bordered.inverse_and_logdet()
-        alone = covariance @ np.concatenate([block.bias_pull, block.kernel_pull])
+        alone = covariance @ pull
         left = -kappa[:, None] * np.asarray(covariance.kernels) * kappa
         precision = Dense(left).plus_diagonal(kappa) + precision
-        right += kappa * alone[len(gamma) :]
+        right += kappa * alone[count:]
         own.append((covariance, alone))
         logdet += block_logdet
     centre_covariance, centre_logdet = precision.inverse_and_logdet("common kernel weights")
