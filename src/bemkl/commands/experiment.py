@@ -1,0 +1,75 @@
+"""`bemkl experiment`: the paper's tables and our studies, and the report on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from bemkl.experiments.catalogue import EXPERIMENTS
+from bemkl.experiments.job import Experiment
+from bemkl.experiments.report import write_report
+from bemkl.experiments.running import run_experiment
+
+_RESULTS = Path("experiments") / "results"
+
+_OPTIONS = [
+    click.option(
+        "--replications", type=click.IntRange(min=1), help="How many, instead of the experiment's own number."
+    ),
+    click.option("--data", "sets", multiple=True, help="Only this set; may be repeated."),
+    click.option("--method", "methods", multiple=True, help="Only this method; may be repeated."),
+    click.option("--data-home", type=click.Path(path_type=Path), help="Folder of the data sets; else BEMKL_DATA."),
+    click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, show_default=True, help="Results."),
+    click.option("--jobs", "n_jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."),
+]
+
+
+@click.group()
+def experiment() -> None:
+    """
+    Repeat the paper's experiments, and ours.
+
+    Each replication is a line of JSON in the folder of results. What is there already is not done again, so that a run
+    that was stopped goes on where it was.
+    """
+
+
+def _add(known: Experiment) -> None:
+    """Make a command for an experiment."""
+
+    def run(**options: Any) -> None:
+        console = Console(stderr=True)
+        failures = run_experiment(
+            known,
+            options["results"],
+            replications=options["replications"],
+            data=options["sets"],
+            methods=options["methods"],
+            data_home=options["data_home"],
+            n_jobs=options["n_jobs"],
+            console=console,
+        )
+        for failure in failures:
+            job = failure.job
+            console.print(f"{job.data}, {job.method}, replication {job.replication}: {failure.reason}", markup=False)
+        if failures:
+            raise click.ClickException(f"{len(failures)} replications failed; run the command again to retry them.")
+
+    for option in reversed(_OPTIONS):
+        run = option(run)
+    experiment.command(known.name, help=f"{known.title}.")(run)
+
+
+for _known in EXPERIMENTS.values():
+    _add(_known)
+
+
+@experiment.command()
+@click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, show_default=True, help="Results.")
+@click.argument("names", nargs=-1, type=click.Choice(list(EXPERIMENTS)))
+def report(results: Path, names: tuple[str, ...]) -> None:
+    """Print ours beside the published figures; write report.md and the pictures into the folder of results."""
+    write_report(results, names or tuple(EXPERIMENTS), Console())

@@ -1,0 +1,1 @@
+"""What the paper measured, and more: data sets, contenders, numbers and their comparison."""

@@ -1,0 +1,86 @@
+"""The paper's algorithm as it is printed: a random start, 200 plain iterations, one set of kernel weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bemkl.distributions import PointMass
+from bemkl.estimators.parameters import gamma_prior
+from bemkl.inference import Block, BlockState, FittedBlock, Plain, Priors, Probit, Problem, State, ascend, fitted_block
+from bemkl.inference.mean_field import unit_pair
+from bemkl.inference.protocols import Stack
+from bemkl.inference.weights import independent_weights
+
+SWEEPS = 200
+"""Number of iterations in the paper."""
+
+
+def fit_as_printed(
+    stack: Stack,
+    likelihood: Probit,
+    *,
+    kernel_prior: str,
+    intermediate_std: float,
+    rng: np.random.Generator,
+) -> FittedBlock:
+    """
+    Fit a classifier from a random start, as the author's program does.
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+    likelihood : Probit
+        Labels of one or more outputs, and the margin.
+    kernel_prior : {"sparse", "dense"}
+        Prior of the kernel weights' precisions.
+    intermediate_std : float
+        Standard deviation of the intermediate outputs.
+    rng : numpy.random.Generator
+        Draws the start.
+
+    Returns
+    -------
+    FittedBlock
+        The model.
+    """
+    priors = Priors(kernel=gamma_prior("kernel_prior", kernel_prior), intermediate=PointMass.from_std(intermediate_std))
+    problem = Problem([Block(stack, likelihood)], priors, pair=Plain())
+    fitted = ascend(problem, random_start(problem, rng), max_iter=SWEEPS, tol=None)
+    return fitted_block(problem, fitted.state)
+
+
+def random_start(problem: Problem, rng: np.random.Generator) -> State:
+    """
+    Return a posterior like the one that the author's program starts from.
+
+    Sample weights are standard normal; intermediate outputs lie beyond the margin by a random size, on the side of the
+    label; kernel weights are 1; all covariances are identities.
+
+    Parameters
+    ----------
+    problem : Problem
+        One block with a probit likelihood.
+    rng : numpy.random.Generator
+        Draws the means.
+
+    Returns
+    -------
+    State
+        The posterior.
+    """
+    (block,) = problem.blocks
+    assert isinstance(block.likelihood, Probit)
+    n_kernels, n_samples, n_basis = block.stack.shape
+    n_outputs, output = block.likelihood.n_outputs, block.likelihood.start()
+    sign = np.sign(output.target)
+    size = np.abs(rng.normal(size=(n_outputs, n_kernels, n_samples))) + block.likelihood.margin
+    pair = unit_pair(block.stack, rng.normal(size=(n_outputs, n_basis)), sign[:, None, :] * size)
+    here = BlockState(
+        problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis))),
+        problem.priors.intermediate.posterior(0, np.zeros(n_outputs)),
+        pair,
+        output,
+    )
+    mean = np.concatenate([np.zeros(n_outputs), np.ones(n_kernels)])
+    return State((here,), independent_weights(mean, np.ones(len(mean)), problem.n_outputs, problem.priors))

@@ -1,0 +1,294 @@
+"""Kernel weights by the margin distribution (EasyMKL), and the quadratic programme that finds them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from bemkl.arrays import Array, finite_array, finite_number
+from bemkl.exceptions import ConvergenceWarning
+
+_ASYMMETRY = 1e-8
+_GAP = 1e-10
+
+
+def easy_mkl_weights(K: npt.ArrayLike, y: npt.ArrayLike, lam: float = 0.1) -> Array:
+    r"""
+    Return the kernel weights of EasyMKL [1]_.
+
+    Two points, one in the convex hull of each class, are as close as the sum of all kernels allows, and spread over
+    many samples:
+
+    .. math:: \min_\gamma \; (1 - \lambda) \, \gamma^\top Y \Big(\sum_m K_m\Big) Y \gamma
+        + \lambda \|\gamma\|^2, \qquad \gamma \ge 0, \quad
+        \sum_{i: y_i = 1} \gamma_i = \sum_{i: y_i = -1} \gamma_i = 1
+
+    A kernel's weight is the squared distance of the two points in its own space, :math:`\gamma^\top Y K_m Y \gamma`,
+    so that kernels which keep the classes apart have more. Kernels are first divided by their mean diagonal entry.
+
+    Parameters
+    ----------
+    K : array_like of shape (n_kernels, n_samples, n_samples)
+        Kernel matrices of the training samples, symmetric, with a positive semidefinite sum.
+    y : array_like of shape (n_samples,)
+        Labels -1 and +1.
+    lam : float
+        Share of the second term, from 0 to 1: at 0 the points are as close as possible, at 1 they are the means of the
+        classes.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        Weights of the kernels as they came, not negative. Those of the scaled kernels sum to 1, so that the mean
+        diagonal entry of the combined kernel is 1.
+
+    Raises
+    ------
+    ValueError
+        If labels, kernels or `lam` are none, or the kernels' sum is found not to be positive semidefinite.
+
+    References
+    ----------
+    .. [1] F. Aiolli and M. Donini, "EasyMKL: a scalable multiple kernel learning algorithm", Neurocomputing 169, 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x, y = np.array([[1.0, 0.5], [2.0, -1.0], [-1.0, 0.3], [-2.0, 0.1]]), np.array([1, 1, -1, -1])
+    >>> easy_mkl_weights(np.einsum("im,jm->mij", x, x), y).round(3)
+    array([0.383, 0.129])
+    """
+    kernels, signs = training_kernels(K), binary_signs(y)
+    if len(signs) != kernels.shape[1]:
+        raise ValueError(f"y: expected a label for each of {kernels.shape[1]} samples, got {len(signs)}.")
+    share = finite_number("lam", lam, least=0.0, allow_least=True)
+    if share > 1.0:
+        raise ValueError(f"lam: expected a number from 0 to 1, got {lam!r}.")
+    weights: Array = solve_easy_mkl(kernels, signs[:, None], share)[0]
+    return weights
+
+
+def solve_easy_mkl(kernels: Array, signs: Array, lam: float) -> Array:
+    """
+    Solve one or several problems of `easy_mkl_weights` on the same kernels, without checks of input.
+
+    Parameters
+    ----------
+    kernels : ndarray of shape (n_kernels, n_samples, n_samples)
+        Kernel matrices.
+    signs : ndarray of shape (n_samples, n_problems)
+        Labels -1 and +1 of each problem.
+    lam : float
+        Share of the squared norm.
+
+    Returns
+    -------
+    ndarray of shape (n_problems, n_kernels)
+        Weights of each problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> signs = np.array([[1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    >>> solve_easy_mkl(np.stack([np.eye(3), np.ones((3, 3))]), signs, 0.1)
+    array([[1., 0.],
+           [1., 0.]])
+    """
+    diagonals = np.einsum("mii->m", kernels) / kernels.shape[1]
+    if diagonals.min() <= 0.0:
+        raise ValueError(
+            f"K: expected a positive mean diagonal entry, got {diagonals.min():g} for kernel {diagonals.argmin()}. "
+            "Leave it out."
+        )
+    total = np.tensordot(1.0 / diagonals, kernels, axes=1)
+    shares = np.empty_like(signs)
+    for column, labels in zip(shares.T, signs.T, strict=True):
+        # Twice the objective's matrix, over the number of kernels: neither changes the solution.
+        H = (1.0 - lam) / len(kernels) * total * np.outer(labels, labels)
+        H[np.diag_indices_from(H)] += lam / len(kernels)
+        solution, gap = simplex_programme(H, np.zeros(len(labels)), labels > 0.0)
+        if gap > 1e-6:
+            warnings.warn(f"easy_mkl_weights: the duality gap is {gap:.2g}.", ConvergenceWarning, stacklevel=3)
+        column[:] = labels * solution
+    distances = np.stack([np.einsum("ip,ip->p", shares, kernel @ shares) for kernel in kernels], axis=1)
+    scaled = np.maximum(distances / diagonals, 0.0)
+    # Where all kernels take the points for one, none is better than another.
+    scaled[scaled.sum(axis=1) == 0.0] = 1.0
+    weights: Array = scaled / scaled.sum(axis=1, keepdims=True) / diagonals
+    return weights
+
+
+def simplex_programme(
+    H: Array, c: Array, is_first: npt.NDArray[np.bool_], tol: float = _GAP, max_iter: int = 100
+) -> tuple[Array, float]:
+    r"""
+    Minimise a convex quadratic function over one or two simplices, by a primal-dual interior point method.
+
+    .. math:: \min_x \tfrac12 x^\top H x + c^\top x, \qquad x \ge 0, \quad \text{each group sums to 1}
+
+    Start and steps satisfy the equations, so that what remains is complementarity. Each iteration is a Cholesky
+    factorisation and two solves: a step towards the end, and one that corrects it [1]_.
+
+    Parameters
+    ----------
+    H : ndarray of shape (n, n)
+        Symmetric positive semidefinite matrix.
+    c : ndarray of shape (n,)
+        Linear term.
+    is_first : ndarray of bool of shape (n,)
+        Whether a variable is in the first group; a group may be empty.
+    tol : float
+        Largest allowed duality gap, as a share of the size of the two terms of the objective.
+    max_iter : int
+        Largest number of iterations.
+
+    Returns
+    -------
+    x : ndarray of shape (n,)
+        The solution.
+    gap : float
+        Its duality gap as such a share: x'g - Σ min g over the groups, with the gradient g.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is found not to be positive semidefinite.
+
+    References
+    ----------
+    .. [1] S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal on Optimization 2,
+       1992.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x, gap = simplex_programme(np.diag([1.0, 2.0, 1.0]), np.zeros(3), np.array([True, True, False]))
+    >>> x.round(6), gap < 1e-9
+    (array([0.666667, 0.333333, 1.      ]), True)
+    """
+    groups = np.stack([group for group in (is_first, ~is_first) if group.any()], axis=1).astype(np.float64)
+    x = groups @ (1.0 / groups.sum(axis=0))
+    gradient = H @ x + c
+    size = np.abs(gradient).max() or 1.0
+    slack = gradient - groups @ _least(gradient, groups) + 0.1 * size
+    gap = np.inf
+    for _ in range(max_iter):
+        gradient = H @ x + c
+        gap = float(x @ gradient - _least(gradient, groups).sum())
+        gap /= max(float(x @ (H @ x)) + abs(float(c @ x)), np.finfo(np.float64).tiny)
+        if gap <= tol:
+            break
+        ratio = slack / x
+        matrix = H.copy()
+        matrix[np.diag_indices_from(matrix)] += ratio
+        try:
+            factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            raise ValueError(
+                "K: the sum of the kernels is not positive semidefinite. "
+                "Clip its negative eigenvalues, or add to the diagonal."
+            ) from None
+        lifted = cho_solve(factor, groups, check_finite=False)
+        schur = groups.T @ lifted
+
+        def direction(right: Array, lifted: Array = lifted, schur: Array = schur, factor: object = factor) -> Array:
+            plain = cho_solve(factor, right, check_finite=False)
+            constrained: Array = plain - lifted @ np.linalg.solve(schur, groups.T @ plain)
+            return constrained
+
+        mean = float(x @ slack) / len(x)
+        dx = direction(-slack)
+        ds = -slack - ratio * dx
+        length = _longest(x, dx, slack, ds)
+        centring = (float((x + length * dx) @ (slack + length * ds)) / len(x) / mean) ** 3
+        target = (centring * mean - dx * ds) / x - slack
+        dx = direction(target)
+        ds = target - ratio * dx
+        length = _longest(x, dx, slack, ds)
+        x, slack = x + length * dx, slack + length * ds
+        # The equations hold for each step; rounding is taken out before it adds up.
+        x = x / (groups @ (groups.T @ x))
+    return x, gap
+
+
+def training_kernels(K: npt.ArrayLike) -> Array:
+    """
+    Check the kernel matrices of training samples.
+
+    Parameters
+    ----------
+    K : array_like of shape (n_kernels, n_samples, n_samples)
+        What the user passed.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels, n_samples, n_samples)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        If they are no stack of symmetric matrices of finite numbers.
+
+    Examples
+    --------
+    >>> training_kernels([[[1, 0], [0, 1]]]).shape
+    (1, 2, 2)
+    """
+    kernels = finite_array("K", K)
+    if kernels.ndim != 3 or kernels.shape[1] != kernels.shape[2] or 0 in kernels.shape:
+        raise ValueError(
+            f"K: expected shape (n_kernels, n_samples, n_samples), got {kernels.shape}. Kernels come first."
+        )
+    for position, kernel in enumerate(kernels):
+        if np.abs(kernel - kernel.T).max() > _ASYMMETRY * np.abs(kernel).max():
+            raise ValueError(f"K: expected symmetric matrices, and kernel {position} is not.")
+    return kernels
+
+
+def binary_signs(y: npt.ArrayLike) -> Array:
+    """
+    Check the labels of a problem with two classes.
+
+    Parameters
+    ----------
+    y : array_like of shape (n_samples,)
+        What the user passed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The labels -1 and +1.
+
+    Raises
+    ------
+    ValueError
+        If there are other labels, or only one of the two.
+
+    Examples
+    --------
+    >>> binary_signs([1, -1, 1])
+    array([ 1., -1.,  1.])
+    """
+    signs = finite_array("y", y)
+    if signs.ndim != 1 or set(np.unique(signs).tolist()) != {-1.0, 1.0}:
+        raise ValueError(
+            f"y: expected both of the labels -1 and +1 and no other in one dimension, got shape {signs.shape} with "
+            f"{np.unique(signs)[:4].tolist()}."
+        )
+    return signs
+
+
+def _least(gradient: Array, groups: Array) -> Array:
+    """Return the smallest entry of each group."""
+    least: Array = np.where(groups > 0.0, gradient[:, None], np.inf).min(axis=0)
+    return least
+
+
+def _longest(x: Array, dx: Array, slack: Array, ds: Array) -> float:
+    """Return the step, at most 1, that keeps variables and slacks positive."""
+    share = max(float((-dx / x).max()), float((-ds / slack).max()))
+    return min(1.0, 0.99 / share) if share > 0.0 else 1.0

@@ -1,0 +1,63 @@
+"""What a fit costs: CPU seconds, and how far it raises the peak of memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_RESET_PEAK = "5"
+
+
+@dataclass(slots=True)
+class Cost:
+    """
+    Time and memory of a piece of work.
+
+    Parameters
+    ----------
+    seconds : float
+        CPU time of this process.
+    megabytes : float
+        Peak of memory above what was held before; not a number where the system does not tell.
+    """
+
+    seconds: float = float("nan")
+    megabytes: float = float("nan")
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """
+    Measure what happens inside.
+
+    Yields
+    ------
+    Cost
+        Filled at the end.
+
+    Examples
+    --------
+    >>> with measured() as cost:
+    ...     total = sum(range(1000))
+    >>> cost.seconds >= 0.0
+    True
+    """
+    cost, before, start = Cost(), _peak(reset=True), time.process_time()
+    yield cost
+    cost.seconds = time.process_time() - start
+    cost.megabytes = max(0.0, _peak() - before)
+
+
+def _peak(*, reset: bool = False) -> float:
+    """Return the peak of this process's memory in megabytes, from now on if it is to be reset."""
+    try:
+        if reset:
+            _CLEAR.write_text(_RESET_PEAK)
+        lines = [line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM")]
+        return int(lines[0].split()[1]) / 1024.0
+    except (OSError, IndexError, ValueError):
+        return float("nan")

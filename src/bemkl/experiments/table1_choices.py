@@ -1,0 +1,173 @@
+"""
+What the paper leaves open in Table 1, searched without a look at test samples.
+
+The printed numbers of kernels say which reading of the paper was used: each reading is fitted once a set, and the one
+that explains all sixteen numbers best with a single threshold wins. Cross-validated accuracy of the training samples is
+shown beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from bemkl.arrays import Array
+from bemkl.estimators import BEMKLClassifier
+from bemkl.experiments.as_printed import SWEEPS
+from bemkl.experiments.job import Experiment, Job, Outcome, Record
+from bemkl.experiments.measuring import measured
+from bemkl.experiments.protocol import WIDTHS, Replication, n_selected, paper_kernels
+from bemkl.experiments.published import TABLE1
+from bemkl.experiments.tables import Section, Table
+
+THRESHOLDS = np.logspace(-4.0, 0.0, 49)[:-1]
+RULES = ("relative", "absolute", "positive")
+PRIORS = ("sparse", "dense")
+_SHOWN = 12
+
+
+def jobs(replications: int) -> list[Job]:
+    """
+    Return a job for every reading of the paper, prior, set and replication.
+
+    Parameters
+    ----------
+    replications : int
+        Number of replications.
+
+    Returns
+    -------
+    list of Job
+        The jobs, promising readings first.
+    """
+    readings = product((1.0, 0.1), (1.0, 0.0), (1.0, 0.0), WIDTHS)
+    return [
+        Job(
+            "table1-choices",
+            name,
+            prior,
+            replication,
+            {"intermediate_std": deviation, "margin": margin, "offset": offset, "widths": widths},
+        )
+        for deviation, margin, offset, widths in readings
+        for replication, name, prior in product(range(replications), TABLE1, PRIORS)
+    ]
+
+
+def run(job: Job, data_home: Path | None) -> Outcome:
+    """
+    Fit one reading: count its kernels, and cross-validate it on the training samples.
+
+    Parameters
+    ----------
+    job : Job
+        The reading.
+    data_home : Path or None
+        Folder of the data.
+
+    Returns
+    -------
+    Outcome
+        Accuracy over folds, the bound, and the numbers of kernels above each threshold.
+    """
+    split = Replication(job.data, job.replication, data_home)
+    settings = {
+        "kernel_prior": job.method,
+        "intermediate_std": job.settings["intermediate_std"],
+        "margin": job.settings["margin"],
+    }
+    bank = paper_kernels(job.settings["widths"], job.settings["offset"])
+    plain = settings | {"acceleration": None, "max_iter": SWEEPS, "tol": None}
+    with measured() as cost:
+        model = BEMKLClassifier(bank, **plain).fit(split.X, split.y)
+    folds = StratifiedKFold(3, shuffle=True, random_state=job.replication)
+    accuracy = cross_val_score(BEMKLClassifier(bank, **settings), split.X, split.y, cv=folds).mean()
+    counts = {rule: n_selected(model.kernel_weights_, THRESHOLDS, rule).tolist() for rule in RULES}
+    scores = {"fold_accuracy": float(accuracy), "lower_bound": model.lower_bound_}
+    return Outcome(scores, cost.seconds, split.checksum, counts)
+
+
+def report(records: Sequence[Record]) -> list[Section]:
+    """
+    Rank the readings.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        What was done.
+
+    Returns
+    -------
+    list of Section
+        The table of readings.
+    """
+    found: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        settings = record.job.settings
+        reading = settings["widths"], settings["offset"], settings["intermediate_std"], settings["margin"]
+        found.setdefault(reading, []).append(record)
+    lines = []
+    for reading, mine in found.items():
+        widths, offset, deviation, margin = reading
+        error, rule, threshold = best_threshold(mine)
+        accuracy = np.mean([_accuracy_gap(record) for record in mine])
+        cells = f"{len({(r.job.data, r.job.method) for r in mine})}"
+        row = [widths, f"{offset:g}", f"{deviation:g}", f"{margin:g}", cells, f"{rule} {threshold:.4f}"]
+        lines.append((error, [*row, f"{100.0 * (np.exp(error) - 1.0):.0f} %", f"{accuracy:+.1f}"]))
+    header = ["Gaussian", "offset", "σ_g", "ν", "cells", "threshold", "error of counts", "accuracy, folds − printed"]
+    rows = [row for _, row in sorted(lines, key=lambda line: (-len(line[1][4]), line[0]))]
+    text = (
+        "Each reading of the paper was fitted as printed (200 plain iterations) to the training samples of "
+        "one split. The error is the typical factor between our numbers of kernels and the printed ones "
+        "under the best single rule and threshold; readings that were fitted in fewer of the sixteen cells "
+        "come last. Accuracy is that of three folds of the training samples (our default iteration), in "
+        "points, minus the printed test accuracy."
+    )
+    return [Section("Table 1: what the paper leaves open", text, Table(header, rows[:_SHOWN]))]
+
+
+def best_threshold(records: Sequence[Record]) -> tuple[float, str, float]:
+    """
+    Find the rule and the threshold that explain the printed numbers of kernels best.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        Fits of one reading.
+
+    Returns
+    -------
+    error : float
+        Root mean square of the logarithms of ours over printed.
+    rule : str
+        The rule.
+    threshold : float
+        The threshold.
+    """
+    best = (np.inf, "", np.nan)
+    for rule in RULES:
+        errors = np.sqrt(np.mean([np.square(_log_ratio(record, rule)) for record in records], axis=0))
+        index = int(np.argmin(errors))
+        best = min(best, (float(errors[index]), rule, float(THRESHOLDS[index])))
+    return best
+
+
+def _log_ratio(record: Record, rule: str) -> Array:
+    printed = getattr(TABLE1[record.job.data], record.job.method).kernels[0]
+    ratio: Array = np.log(np.maximum(record.outcome.details[rule], 0.5) / printed)
+    return ratio
+
+
+def _accuracy_gap(record: Record) -> float:
+    printed = float(getattr(TABLE1[record.job.data], record.job.method).accuracy[0])
+    return 100.0 * record.outcome.scores["fold_accuracy"] - printed
+
+
+TABLE1_CHOICES = Experiment(
+    "table1-choices", "What the paper leaves open in Table 1, searched on training samples", 1, jobs, run, report
+)
