@@ -20,6 +20,9 @@ from bemkl.kernels import from_distances, mean_distance
 DEVIATION = 0.1
 """Deviation of the intermediate outputs: the better of 0.1 and 1 on folds of the training samples of Flowers17."""
 
+_MANY = 5000
+"""Number of test samples from which on no probabilities are computed."""
+
 
 def kernel_split(name: str, index: int, data_home: Path | None) -> tuple[MatrixSplit, str]:
     """
@@ -142,4 +145,4 @@ def run(job: Job, data_home: Path | None) -> Outcome:
         return score_other(split, job.settings["rule"], checksum)
     if job.method.startswith("as printed"):
         return score_as_printed(split, job.settings, job.replication, checksum)
-    return score_ours(split, job.settings, checksum)
+    return score_ours(split, job.settings, checksum, probabilities=len(split.y_test) < _MANY)

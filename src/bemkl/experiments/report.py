@@ -11,6 +11,8 @@ from rich.markdown import Markdown
 from bemkl.experiments.catalogue import EXPERIMENTS
 from bemkl.experiments.pictures import write_pictures
 from bemkl.experiments.records import Records
+from bemkl.experiments.studies import STUDIES
+from bemkl.experiments.studies.pages import write_pages
 from bemkl.experiments.tables import Section
 
 _PAGE = "report.md"
@@ -22,7 +24,7 @@ are in the files beside this page, one line a replication."""
 
 def write_report(folder: Path, names: Sequence[str], console: Console) -> None:
     """
-    Print the sections of experiments with results, and write them to a page.
+    Print the sections of experiments with results; write them to a page, and one page for each study.
 
     Parameters
     ----------
@@ -40,6 +42,7 @@ def write_report(folder: Path, names: Sequence[str], console: Console) -> None:
     for section in sections:
         _print(section, console)
     pictures = [f"![{name}]({name})" for name in write_pictures(folder, records)]
+    write_pages(folder, records.get(STUDIES.name, ()))
     page = "\n\n".join([_HEADING, *pictures, *(section.markdown() for section in sections)])
     (folder / _PAGE).write_text(page + "\n", encoding="utf-8")
 

@@ -120,7 +120,7 @@ def report(records: Sequence[Record]) -> list[Section]:
         row = [widths, f"{offset:g}", f"{deviation:g}", f"{margin:g}", cells, f"{rule} {threshold:.4f}"]
         lines.append((error, [*row, f"{100.0 * (np.exp(error) - 1.0):.0f} %", f"{accuracy:+.1f}"]))
     header = ["Gaussian", "offset", "σ_g", "ν", "cells", "threshold", "error of counts", "accuracy, folds − printed"]
-    rows = [row for _, row in sorted(lines, key=lambda line: (-len(line[1][4]), line[0]))]
+    rows = [row for _, row in sorted(lines, key=lambda line: (-int(line[1][4]), line[0]))]
     text = (
         "Each reading of the paper was fitted as printed (200 plain iterations) to the training samples of "
         "one split. The error is the typical factor between our numbers of kernels and the printed ones "

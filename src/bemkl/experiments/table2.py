@@ -43,7 +43,7 @@ EXPLAINS: dict[str, Any] = {
     "intermediate_std": 0.1,
 }
 """The reading whose test accuracy comes closest to the printed one."""
-CHOSEN: dict[str, Any] = {"kernels": "polynomials, linear on alignments", "standardise": True, "intermediate_std": 0.1}
+CHOSEN: dict[str, Any] = {"kernels": "Gaussian, linear on alignments", "standardise": True, "intermediate_std": 0.1}
 """The reading with the best accuracy over folds of the training samples."""
 ANEW = "protein_fold, drawn anew"
 _TEST_SHARE = 383 / 694
@@ -72,12 +72,17 @@ def protein_kernels(data: DataSet, train: Rows, test: Rows, kernels: str, standa
         Kernels of unit diagonal, and labels.
     """
     assert isinstance(data.X, dict)
+    assert data.train is not None
+    # Alignment scores are against the paper's training proteins: a protein that is to be predicted must not be among
+    # them, or its score with itself would give it away as such.
+    against = np.isin(np.flatnonzero(data.train[0]), train)
+    views = {view: values[:, against] if view in _ALIGNMENTS else values for view, values in data.X.items()}
     specs = []
-    for view, values in data.X.items():
+    for view, values in views.items():
         kernel, parameters = READINGS[kernels](view, values.shape[1])
         specs.append(KernelSpec(kernel, {view: view}, parameters))
     bank = KernelBank(specs, standardise=standardise, scaling="spherical")
-    here, new = ({view: values[rows] for view, values in data.X.items()} for rows in (train, test))
+    here, new = ({view: values[rows] for view, values in views.items()} for rows in (train, test))
     blocks = (bank.fit_transform(here).dense().values, bank.transform(new).dense().values)
     first, second = (dict(zip(data.X, block, strict=True)) for block in blocks)
     return MatrixSplit(first, second, data.y[train], data.y[test])

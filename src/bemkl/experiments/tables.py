@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from rich import box
 from rich.table import Table as RichTable
+from rich.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Table:
         for heading in self.header:
             table.add_column(heading, overflow="fold")
         for row in self.rows:
-            table.add_row(*(cell.replace("**", "") for cell in row))
+            table.add_row(*(Text(cell.strip("*"), style="bold" if cell.startswith("**") else "") for cell in row))
         return table
 
 
