@@ -17,9 +17,12 @@ from bemkl.experiments.job import Job, Outcome
 from bemkl.experiments.multiclass import OTHERS, score_as_printed, score_other, score_ours
 from bemkl.kernels import from_distances, mean_distance
 
-DEVIATION = 0.1
-"""Deviation of the intermediate outputs: the better of 0.1 and 1 on folds of the training samples of Flowers17."""
+DEVIATION = 0.003
+"""Deviation of the intermediate outputs: the best one on folds of training samples (table3-choices)."""
+PRINTED_DEVIATION = 0.1
+"""That of the author's demonstrations, which explains Table 2, for fits as printed."""
 
+AS_PRINTED = "as printed, "
 _MANY = 5000
 """Number of test samples from which on no probabilities are computed."""
 
@@ -121,7 +124,8 @@ def image_jobs(experiment: str, name: str, methods: Sequence[str]) -> Callable[[
 def _settings(method: str) -> dict[str, Any]:
     if method in OTHERS:
         return {"rule": OTHERS[method]}
-    return {"intermediate_std": DEVIATION, "margin": 1.0, "multiclass": method.removeprefix("as printed, ")}
+    printed, mode = method.startswith(AS_PRINTED), method.removeprefix(AS_PRINTED)
+    return {"intermediate_std": PRINTED_DEVIATION if printed else DEVIATION, "margin": 1.0, "multiclass": mode}
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
@@ -143,6 +147,6 @@ def run(job: Job, data_home: Path | None) -> Outcome:
     split, checksum = kernel_split(job.data, job.replication, data_home)
     if "rule" in job.settings:
         return score_other(split, job.settings["rule"], checksum)
-    if job.method.startswith("as printed"):
+    if job.method.startswith(AS_PRINTED):
         return score_as_printed(split, job.settings, job.replication, checksum)
     return score_ours(split, job.settings, checksum, probabilities=len(split.y_test) < _MANY)

@@ -70,7 +70,8 @@ def _draw_table1(figure: Any, scores: ScoreTable, sets: Sequence[str]) -> None:
             fmt="o",
             color=_PRIORS[prior],
         )
-        right.annotate(name, (printed.kernels[0], kernels.mean()), (4, -9), textcoords="offset points", fontsize=7)
+    for prior in _PRIORS:
+        _name_points(right, scores, sets, prior)
     left.set_xticks(
         range(len(cells)), [f"{name}, {prior}" for name, prior in cells], rotation=60, ha="right", fontsize=8
     )
@@ -81,6 +82,15 @@ def _draw_table1(figure: Any, scores: ScoreTable, sets: Sequence[str]) -> None:
     for prior, colour in _PRIORS.items():
         right.plot([], [], "o", color=colour, label=prior)
     right.legend(frameon=False)
+
+
+def _name_points(panel: Any, scores: ScoreTable, sets: Sequence[str], prior: str) -> None:
+    """Write names beside points, left and right in turn: neighbours would cover each other."""
+    ordered = sorted(sets, key=lambda name: float(getattr(TABLE1[name], prior).kernels[0]))
+    for position, name in enumerate(ordered):
+        point = getattr(TABLE1[name], prior).kernels[0], scores.values(name, f"as printed, {prior}", "kernels").mean()
+        offset, side = ((5, -9), "left") if position % 2 else ((-5, 4), "right")
+        panel.annotate(name, point, offset, textcoords="offset points", fontsize=7, ha=side)
 
 
 def _draw_methods(figure: Any, scores: ScoreTable, sets: Sequence[str]) -> None:
