@@ -34,7 +34,7 @@ ARROWS = {
         "exceptions",
         "experiments",
     },
-    "commands": {"__version__", "commands", "experiments"},
+    "commands": {"__version__", "commands", "datasets", "experiments"},
 }
 # Within the inference: each file knows only the ones before it.
 INFERENCE_ORDER = [

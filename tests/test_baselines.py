@@ -13,7 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 from bemkl.exceptions import ConvergenceWarning
-from bemkl.experiments.baselines import CombinedKernelSVC
+from bemkl.experiments.baselines import PRICES, CombinedKernelSVC
 from bemkl.experiments.easy_mkl import easy_mkl_weights, simplex_programme
 from bemkl.experiments.norm_mkl import norm_mkl_weights, solve_norm_mkl
 
@@ -358,7 +358,7 @@ class TestCombinedKernelSVC:
         machine = SVC(kernel="precomputed")
         wrapped = machine if n_classes == 2 else OneVsRestClassifier(machine)
         name = "C" if n_classes == 2 else "estimator__C"
-        search = GridSearchCV(wrapped, {name: [0.1, 1.0, 10.0, 100.0, 1000.0]}, cv=folds).fit(kernel, y[:60])
+        search = GridSearchCV(wrapped, {name: list(PRICES)}, cv=folds).fit(kernel, y[:60])
         assert search.best_params_[name] == svc.C_
         assert_allclose(svc.decision(K[:, 60:, :60]), search.best_estimator_.decision_function(test), atol=1e-10)
         calibrated = CalibratedClassifierCV(search.best_estimator_, ensemble=False, cv=folds).fit(kernel, y[:60])
@@ -384,7 +384,7 @@ class TestCombinedKernelSVC:
         X, y = problem(60, 5, seed=11, shift=0.3)
         K = stack(X)
         hits = []
-        for C in (1.0, 10.0, 100.0):
+        for C in PRICES:
             right = 0
             for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
                 weights = norm_mkl_weights(K[:, train[:, None], train], y[train], C, {"l1": 1, "l2": 2}[rule])
@@ -392,7 +392,7 @@ class TestCombinedKernelSVC:
                 svc = SVC(C=C, kernel="precomputed").fit(kernel[np.ix_(train, train)], y[train])
                 right += np.sum(svc.predict(kernel[np.ix_(test, train)]) == y[test])
             hits.append(right)
-        chosen = (1.0, 10.0, 100.0).index(CombinedKernelSVC(rule).fit(K, y).C_)
+        chosen = PRICES.index(CombinedKernelSVC(rule).fit(K, y).C_)
         assert hits[chosen] >= max(hits) - 2
 
     @pytest.mark.parametrize("rule", RULES)

@@ -1,16 +1,19 @@
 """Running experiments: jobs, lines of results, resuming, and the report on them."""
 
 import json
+from io import StringIO
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from bemkl.commands.main import program
 from bemkl.experiments.catalogue import EXPERIMENTS
 from bemkl.experiments.job import Experiment, Job, Outcome, Record
 from bemkl.experiments.pairing import ScoreTable
 from bemkl.experiments.records import Records
+from bemkl.experiments.report import write_report
 from bemkl.experiments.running import run_experiment
 from bemkl.experiments.tables import Section, Table, spread
 
@@ -64,7 +67,7 @@ def test_a_run_that_was_killed_in_the_middle_of_a_line_is_resumed(tmp_path):
     run_experiment(TOY, tmp_path)
     path = tmp_path / "toy.jsonl"
     whole = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(whole[:5]) + whole[5][:30])
+    path.write_bytes("".join(whole[:5]).encode() + "…".encode()[:2])  # in the middle of a character, even
     assert len(Records(tmp_path, "toy").read()) == 5
     run_experiment(TOY, tmp_path)
     assert sorted(path.read_text().splitlines(keepends=True)) == sorted(whole)
@@ -80,7 +83,7 @@ def test_a_failure_is_reported_and_the_others_are_kept(tmp_path):
 
 
 def test_unknown_names_are_refused_before_anything_runs(tmp_path):
-    with pytest.raises(ValueError, match=r"data: unknown c\. This experiment has a, b\."):
+    with pytest.raises(ValueError, match=r"data: unknown c\. This experiment has a; b\."):
         run_experiment(TOY, tmp_path, data=["c"])
     with pytest.raises(ValueError, match=r"methods: unknown three"):
         run_experiment(TOY, tmp_path, methods=["three"])
@@ -91,6 +94,29 @@ def test_a_damaged_line_is_named(tmp_path):
     (tmp_path / "toy.jsonl").write_text('{"job": 1}\n')
     with pytest.raises(ValueError, match=r"toy\.jsonl, line 1: not a result"):
         Records(tmp_path, "toy").read()
+
+
+def test_one_process_at_a_time_writes_results(tmp_path):
+    with Records(tmp_path, "toy").claimed(), pytest.raises(ValueError, match=r"another process is writing toy\.jsonl"):
+        run_experiment(TOY, tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="results: cannot write"):
+        run_experiment(TOY, tmp_path / "file")
+
+
+def test_results_of_other_settings_are_left_out(tmp_path):
+    run_experiment(EXPERIMENTS["table1"], tmp_path, replications=1, data=["wdbc"], methods=["SVC, mean kernel"])
+    path = tmp_path / "table1.jsonl"
+    old = json.loads(path.read_text())
+    old["job"]["settings"]["widths"] = "exp(-wd²)"
+    old["job"]["method"] = "EasyMKL"
+    path.write_text(path.read_text() + json.dumps(old) + "\n")
+    write_report(tmp_path, ["table1"], Console(file=StringIO()))
+    (row,) = [line for line in (tmp_path / "report.md").read_text().splitlines() if line.startswith("| wdbc |")][:1]
+    assert row.split("|")[7].strip() == "–"
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda known: known.name)
@@ -119,6 +145,10 @@ def test_bold_is_for_the_best_and_for_those_not_surely_worse():
     scores = score_table(good=base, same=base + rng.normal(0.0, 0.02, size=20), bad=base - 0.1)
     bold = [cell.startswith("**") for cell in scores.cells("a", ["good", "same", "bad"], "accuracy", test_share=0.3)]
     assert bold == [True, True, False]
+    assert score_table(one=[0.9], other=[0.8]).cells("a", ["one", "other"], "accuracy", test_share=0.3) == [
+        "0.900",
+        "0.800",
+    ]
     bold = [cell.startswith("**") for cell in scores.cells("a", ["good", "bad"], "log_loss", test_share=0.3)]
     assert bold == [False, True]  # less is better
 
@@ -149,7 +179,7 @@ def test_the_command_line_runs_and_reports(tmp_path, monkeypatch):
 def test_mistakes_at_the_command_line_have_a_sentence_and_exit_code_two(tmp_path):
     for arguments, said in (
         (["experiment", "table1", "--data", "moons", "--results", str(tmp_path)], "data: unknown moons"),
-        (["experiment", "report", "--results", str(tmp_path / "none")], "no results yet"),
+        (["experiment", "report", "--results", str(tmp_path / "none")], "has none of"),
         (["experiment", "report", "table9"], "table9"),
     ):
         done = CliRunner().invoke(program, arguments)
@@ -161,8 +191,8 @@ def test_mistakes_at_the_command_line_have_a_sentence_and_exit_code_two(tmp_path
 
 def test_data_that_cannot_be_had_is_said(tmp_path, monkeypatch):
     monkeypatch.delenv("BEMKL_DATA", raising=False)
-    arguments = ["experiment", "table5", "--replications", "1", "--method", "shared", "--results", str(tmp_path)]
+    arguments = ["experiment", "table5", "--replications", "2", "--method", "shared", "--results", str(tmp_path)]
     done = CliRunner().invoke(program, arguments)
     assert done.exit_code == 1
-    assert "DatasetNotFound" in done.output
+    assert done.output.count("DatasetNotFound") == 1
     assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from bemkl.experiments.report import write_report
 from bemkl.experiments.running import run_experiment
 
 _RESULTS = Path("experiments") / "results"
+_WIDE = 200
 
 _OPTIONS = [
     click.option(
@@ -52,9 +54,8 @@ def _add(known: Experiment) -> None:
             n_jobs=options["n_jobs"],
             console=console,
         )
-        for failure in failures:
-            job = failure.job
-            console.print(f"{job.data}, {job.method}, replication {job.replication}: {failure.reason}", markup=False)
+        for reason, count in Counter(failure.reason for failure in failures).items():
+            console.print(f"{count} failed: {reason}", markup=False)
         if failures:
             raise click.ClickException(f"{len(failures)} replications failed; run the command again to retry them.")
 
@@ -72,4 +73,5 @@ for _known in EXPERIMENTS.values():
 @click.argument("names", nargs=-1, type=click.Choice(list(EXPERIMENTS)))
 def report(results: Path, names: tuple[str, ...]) -> None:
     """Print ours beside the published figures; write report.md and the pictures into the folder of results."""
-    write_report(results, names or tuple(EXPERIMENTS), Console())
+    console = Console()
+    write_report(results, names or tuple(EXPERIMENTS), console if console.is_terminal else Console(width=_WIDE))

@@ -9,6 +9,7 @@ import click
 
 from bemkl import __version__
 from bemkl.commands.experiment import experiment
+from bemkl.datasets import DatasetNotFound
 
 
 class _Program(click.Group):
@@ -18,7 +19,7 @@ class _Program(click.Group):
         """Run a command, and explain what it refuses."""
         try:
             return super().invoke(ctx)
-        except (ValueError, LookupError, OSError) as error:
+        except (ValueError, DatasetNotFound, OSError) as error:
             if ctx.params.get("debug"):
                 raise
             raise _Refused(str(error)) from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.calibration import CalibratedClassifierCV
+from scipy.special import expit
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
@@ -17,8 +19,8 @@ from bemkl.experiments.norm_mkl import norm_mkl_weights, solve_norm_mkl
 
 __all__ = ["CombinedKernelSVC", "easy_mkl_weights", "norm_mkl_weights"]
 
-_PRICES = (0.1, 1.0, 10.0, 100.0, 1000.0)
-_PRICES_OF_NORMS = (1.0, 10.0, 100.0)
+PRICES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Values of C to choose from."""
 _NORMS = {"l1": 1.0, "l2": 2.0}
 _RULES = ("mean", "l1", "l2", "easy")
 _FOLDS, _FOLDS_OF_NORMS = 5, 3
@@ -26,6 +28,8 @@ _LAMBDA = 0.1
 _TOLERANCE, _MAX_ITER = 1e-4, 200
 # Accuracies of folds do not need more.
 _FOLD_TOLERANCE, _FOLD_MAX_ITER = 1e-2, 50
+# Platt's sigmoid has no penalty.
+_NO_PENALTY = 1e10
 
 Folds = list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]
 """Pairs of training and test positions."""
@@ -41,14 +45,12 @@ class CombinedKernelSVC:
     - "l1", "l2": multiple kernel learning with that norm (`norm_mkl_weights`), with the machine's own C.
     - "easy": EasyMKL (`easy_mkl_weights`) with λ = 0.1.
 
-    C is the smallest of those with the best accuracy in stratified cross-validation on the training samples. For
-    "mean" and "easy" it is one of 0.1, 1, 10, 100 and 1000, by five folds on the combined kernel; for the norms one of
-    1, 10 and 100, by three folds of the whole procedure, weights included.
-
+    C is the smallest of those with the best accuracy in stratified cross-validation of the whole procedure, weights
+    included, on the training samples: five folds, or three for the norms, which take longest. Probabilities are
+    Platt's sigmoids of the same held-out decision values, divided by their sum where there are more than two classes.
     More than two classes are as many problems of one class against the rest, each with its own weights unless the rule
-    is "mean", and with the same C. Probabilities are Platt's sigmoids of decision values of five folds on the combined
-    kernel, divided by their sum where there are more than two classes. There are fewer folds where the smallest class
-    has fewer samples. Everything is deterministic.
+    is "mean", and with the same C. There are fewer folds where the smallest class has fewer samples. Everything is
+    deterministic.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ class CombinedKernelSVC:
     >>> K = np.exp(-0.5 * (X.T[:, :, None] - X.T[:, None, :]) ** 2)
     >>> svc = CombinedKernelSVC("l1").fit(K, y)
     >>> int(svc.weights_.argmax()), svc.C_
-    (0, 10.0)
+    (0, 0.01)
     >>> svc.decision(K[:, :2]).shape, svc.probability(K[:, :2]).shape
     ((2,), (2, 2))
     """
@@ -105,29 +107,18 @@ class CombinedKernelSVC:
         """
         kernels = np.ascontiguousarray(training_kernels(K))
         self.classes_, signs = _problems(y, kernels.shape[1])
-        labels = np.asarray(y)
-        n_folds = min(_FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
-        folds = _folds(labels, n_folds)
-        if self.rule in _NORMS:
-            norm = _NORMS[self.rule]
-            few_folds = _folds(labels, min(_FOLDS_OF_NORMS, n_folds))
-            self.C_ = _best(_PRICES_OF_NORMS, _norm_hits(kernels, signs, few_folds, norm))
-            solutions = [solve_norm_mkl(kernels, s, self.C_, norm, _TOLERANCE, _MAX_ITER) for s in signs.T]
-            weights = np.stack([solution for solution, _ in solutions])
-        else:
-            weights = np.full((1, len(kernels)), 1.0 / len(kernels))
-            if self.rule == "easy":
-                weights = solve_easy_mkl(kernels, signs, _LAMBDA)
-            self.C_ = _best(_PRICES, _hits(kernels, weights, signs, folds))
+        folds = _folds(np.asarray(y), _FOLDS_OF_NORMS if self.rule in _NORMS else _FOLDS)
+        decisions = _held_out(kernels, signs, folds, self.rule)
+        best = int(np.argmax([_n_right(decision, signs) for decision in decisions]))
+        self.C_ = PRICES[best]
+        weights = _weights(kernels, signs, self.rule, self.C_, _TOLERANCE, _MAX_ITER)
         self.weights_ = weights[0] if len(weights) == 1 else weights
         self._machines = []
         for position, sign in enumerate(signs.T):
             if position < len(weights):
                 kernel = np.tensordot(weights[position], kernels, axes=1)
-            machine = CalibratedClassifierCV(
-                SVC(C=self.C_, kernel="precomputed"), method="sigmoid", ensemble=False, cv=folds
-            )
-            self._machines.append(machine.fit(kernel, sign))
+            machine = SVC(C=self.C_, kernel="precomputed").fit(kernel, sign)
+            self._machines.append((machine, platt_sigmoid(decisions[best, :, position], sign)))
         self._n_samples = kernels.shape[1]
         return self
 
@@ -146,8 +137,8 @@ class CombinedKernelSVC:
             For two classes, positive values are the second class; for more, the largest is the class.
         """
         values = [
-            machine.calibrated_classifiers_[0].estimator.decision_function(kernel)
-            for machine, kernel in zip(self._fitted(), self._combined(K_test), strict=True)
+            machine.decision_function(kernel)
+            for (machine, _), kernel in zip(self._fitted(), self._combined(K_test), strict=True)
         ]
         return values[0] if len(values) == 1 else np.stack(values, axis=1)
 
@@ -166,18 +157,17 @@ class CombinedKernelSVC:
             Probabilities, which sum to 1 over the classes.
         """
         values = [
-            machine.predict_proba(kernel)
-            for machine, kernel in zip(self._fitted(), self._combined(K_test), strict=True)
+            expit(slope * machine.decision_function(kernel) + offset)
+            for (machine, (slope, offset)), kernel in zip(self._fitted(), self._combined(K_test), strict=True)
         ]
         if len(values) == 1:
-            both: Array = values[0]
-            return both
+            return np.column_stack([1.0 - values[0], values[0]])
         # A sample that no class wants at all is shared by all of them.
-        against_rest = np.stack([value[:, 1] for value in values], axis=1) + np.finfo(np.float64).tiny
+        against_rest = np.column_stack(values) + np.finfo(np.float64).tiny
         normalised: Array = against_rest / against_rest.sum(axis=1, keepdims=True)
         return normalised
 
-    def _fitted(self) -> list[CalibratedClassifierCV]:
+    def _fitted(self) -> list[tuple[SVC, tuple[float, float]]]:
         if not hasattr(self, "_machines"):
             raise NotFittedError("CombinedKernelSVC: not fitted yet. Call fit with the kernels of training samples.")
         return self._machines
@@ -212,14 +202,50 @@ def _problems(y: npt.ArrayLike, n_samples: int) -> tuple[npt.NDArray[np.generic]
     return classes, np.where(is_class if len(classes) > 2 else is_class[:, 1:], 1.0, -1.0)
 
 
-def _folds(labels: npt.NDArray[np.generic], n_folds: int) -> Folds:
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+def platt_sigmoid(decisions: Array, signs: Array) -> tuple[float, float]:
+    r"""
+    Fit Platt's sigmoid, the probability :math:`1 / (1 + \exp(-a d - b))` of the label +1 at the decision value d [1]_.
+
+    Its targets are not 0 and 1 but the Bayesian estimates :math:`1 / (n_- + 2)` and :math:`(n_+ + 1) / (n_+ + 2)`.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_samples,)
+        Decision values of samples that the machine has not seen.
+    signs : ndarray of shape (n_samples,)
+        Labels -1 and +1.
+
+    Returns
+    -------
+    slope : float
+        The slope a.
+    offset : float
+        The offset b.
+
+    References
+    ----------
+    .. [1] J. Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers, 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> slope, offset = platt_sigmoid(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1.0, -1.0, 1.0, 1.0]))
+    >>> slope > 0.0, abs(offset) < 1e-3
+    (True, True)
+    """
+    positive = signs > 0.0
+    targets = np.where(positive, (positive.sum() + 1.0) / (positive.sum() + 2.0), 1.0 / ((~positive).sum() + 2.0))
+    # A target between 0 and 1 is two samples with weights.
+    twice, labels = np.concatenate([decisions, decisions])[:, None], np.repeat([1, 0], len(decisions))
+    sigmoid = LogisticRegression(C=_NO_PENALTY, tol=1e-8, max_iter=1000)
+    sigmoid.fit(twice, labels, sample_weight=np.concatenate([targets, 1.0 - targets]))
+    return float(sigmoid.coef_[0, 0]), float(sigmoid.intercept_[0])
+
+
+def _folds(labels: npt.NDArray[np.generic], most: int) -> Folds:
+    smallest = int(np.unique(labels, return_counts=True)[1].min())
+    splitter = StratifiedKFold(min(most, smallest), shuffle=True, random_state=0)
     return list(splitter.split(np.zeros(len(labels)), labels))
-
-
-def _best(prices: tuple[float, ...], hits: npt.NDArray[np.intp]) -> float:
-    """Return the smallest of the prices with the most right answers."""
-    return prices[int(hits.argmax())]
 
 
 def _n_right(decisions: Array, signs: Array) -> int:
@@ -229,32 +255,39 @@ def _n_right(decisions: Array, signs: Array) -> int:
     return int(np.sum(decisions.argmax(axis=1) == signs.argmax(axis=1)))
 
 
-def _hits(kernels: Array, weights: Array, signs: Array, folds: Folds) -> npt.NDArray[np.intp]:
-    """Return the number of right answers of each C in cross-validation, with the same weights in all folds."""
-    decisions = np.empty((len(_PRICES), *signs.shape))
-    for position, sign in enumerate(signs.T):
-        # One kernel at a time: a hundred classes of their own would not fit together.
-        if position < len(weights):
-            kernel = np.tensordot(weights[position], kernels, axes=1)
-        for train, test in folds:
-            inside, across = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
-            for choice, C in enumerate(_PRICES):
-                svc = SVC(C=C, kernel="precomputed").fit(inside, sign[train])
-                decisions[choice, test, position] = svc.decision_function(across)
-    return np.array([_n_right(decision, signs) for decision in decisions])
+def _weights(kernels: Array, signs: Array, rule: str, C: float, tol: float, max_iter: int) -> Array:
+    """Return the kernel weights of each problem, or one row for all."""
+    if rule == "mean":
+        return np.full((1, len(kernels)), 1.0 / len(kernels))
+    if rule == "easy":
+        return solve_easy_mkl(kernels, signs, _LAMBDA)
+    return np.stack([solve_norm_mkl(kernels, sign, C, _NORMS[rule], tol, max_iter)[0] for sign in signs.T])
 
 
-def _norm_hits(kernels: Array, signs: Array, folds: Folds, norm: float) -> npt.NDArray[np.intp]:
-    """Return the number of right answers of each C in cross-validation, with weights of each fold and C."""
-    decisions = np.empty((len(_PRICES_OF_NORMS), *signs.shape))
+def _held_out(kernels: Array, signs: Array, folds: Folds, rule: str) -> Array:
+    """Return decision values of samples left out, for every C, shape (n_prices, n_samples, n_problems)."""
+    decisions = np.empty((len(PRICES), *signs.shape))
     for train, test in folds:
-        inside = kernels[:, train[:, None], train]
-        for position, sign in enumerate(signs.T):
-            weights = None
-            for choice, C in enumerate(_PRICES_OF_NORMS):
-                # The weights of the last C are a good start.
-                weights, _ = solve_norm_mkl(inside, sign[train], C, norm, _FOLD_TOLERANCE, _FOLD_MAX_ITER, weights)
-                kernel = np.tensordot(weights, kernels, axes=1)
-                svc = SVC(C=C, kernel="precomputed").fit(kernel[np.ix_(train, train)], sign[train])
-                decisions[choice, test, position] = svc.decision_function(kernel[np.ix_(test, train)])
-    return np.array([_n_right(decision, signs) for decision in decisions])
+        inside, across = kernels[:, train[:, None], train], kernels[:, test[:, None], train]
+        if rule in _NORMS:
+            ways = (_norm_path(inside, sign, _NORMS[rule]) for sign in signs[train].T)
+        else:
+            weights = _weights(inside, signs[train], rule, 1.0, _FOLD_TOLERANCE, _FOLD_MAX_ITER)
+            ways = (itertools.repeat(weights[min(k, len(weights) - 1)], len(PRICES)) for k in range(signs.shape[1]))
+        for position, way in enumerate(ways):
+            last = None
+            for choice, (C, here) in enumerate(zip(PRICES, way, strict=True)):
+                if here is not last:
+                    kernel, new = np.tensordot(here, inside, axes=1), np.tensordot(here, across, axes=1)
+                    last = here
+                svc = SVC(C=C, kernel="precomputed").fit(kernel, signs[train, position])
+                decisions[choice, test, position] = svc.decision_function(new)
+    return decisions
+
+
+def _norm_path(kernels: Array, signs: Array, norm: float) -> Iterator[Array]:
+    """Yield the weights of each C; those of the last one are a good start."""
+    weights = None
+    for C in PRICES:
+        weights, _ = solve_norm_mkl(kernels, signs, C, norm, _FOLD_TOLERANCE, _FOLD_MAX_ITER, weights)
+        yield weights

@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from bemkl.arrays import Array, finite_array, finite_number
 from bemkl.exceptions import ConvergenceWarning
 
-_ASYMMETRY = 1e-8
+_ASYMMETRY = 1e-6
 _GAP = 1e-10
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
@@ -46,10 +50,18 @@ def measured() -> Iterator[Cost]:
     >>> cost.seconds >= 0.0
     True
     """
+    _give_back()
     cost, before, start = Cost(), _peak(reset=True), time.process_time()
     yield cost
     cost.seconds = time.process_time() - start
-    cost.megabytes = max(0.0, _peak() - before)
+    cost.megabytes = float(np.maximum(0.0, _peak() - before))  # which keeps what is not a number
+
+
+def _give_back() -> None:
+    """Give memory that was freed before back to the system: the next work would use it, and seem to need none."""
+    gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # there is such a function in some C libraries only
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _peak(*, reset: bool = False) -> float:

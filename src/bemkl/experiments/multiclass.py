@@ -11,15 +11,17 @@ from bemkl.arrays import Array
 from bemkl.datasets import MatrixSplit
 from bemkl.estimators import BEMKLClassifier
 from bemkl.experiments.as_printed import fit_as_printed
-from bemkl.experiments.baselines import CombinedKernelSVC
+from bemkl.experiments.baselines import PRICES, CombinedKernelSVC
 from bemkl.experiments.job import Outcome
 from bemkl.experiments.measuring import measured
 from bemkl.experiments.scores import classification_scores
 from bemkl.inference import Probit
 from bemkl.kernels import DenseStack, KernelStack
 
-OTHERS = {"SVC, mean kernel": "mean", "EasyMKL": "easy"}
-"""Other methods, and the rule of each for kernel weights."""
+OTHERS: dict[str, dict[str, Any]] = {
+    name: {"rule": rule, "C": list(PRICES)} for name, rule in (("SVC, mean kernel", "mean"), ("EasyMKL", "easy"))
+}
+"""Other methods, and the settings of each."""
 
 
 def score_ours(
@@ -81,7 +83,7 @@ def score_other(split: MatrixSplit, rule: str, checksum: str) -> Outcome:
     with measured() as cost:
         model = CombinedKernelSVC(rule).fit(K, split.y_train)
     scores = classification_scores(split.y_test, model.probability(K_test), model.classes_, model.decision(K_test))
-    return Outcome(scores | {"megabytes": cost.megabytes}, cost.seconds, checksum)
+    return Outcome(scores | {"megabytes": cost.megabytes, "C": model.C_}, cost.seconds, checksum)
 
 
 def score_as_printed(split: MatrixSplit, settings: Mapping[str, Any], seed: int, checksum: str) -> Outcome:

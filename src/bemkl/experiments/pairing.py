@@ -154,9 +154,10 @@ class ScoreTable:
         if np.isnan(means).all():
             return written
         best = methods[int(np.nanargmin(means) if score in LOSSES else np.nanargmax(means))]
+        lead = [self.probability_better(data, best, method, score, test_share) for method in methods]
+        # The best one leads itself with probability one half; without two splits there is no test, and no bold print.
+        tested = any(np.isfinite(p) for p, method in zip(lead, methods, strict=True) if method != best)
         return [
-            f"**{cell}**"
-            if method == best or self.probability_better(data, best, method, score, test_share) < _SURE
-            else cell
-            for method, cell in zip(methods, written, strict=True)
+            f"**{cell}**" if tested and (method == best or p < _SURE) else cell
+            for method, cell, p in zip(methods, written, lead, strict=True)
         ]

@@ -12,7 +12,7 @@ import numpy as np
 from bemkl.experiments.job import Record
 from bemkl.experiments.pairing import ScoreTable
 from bemkl.experiments.published import TABLE1
-from bemkl.experiments.table1 import OTHERS, OURS
+from bemkl.experiments.table1 import OTHERS, OURS, count_kernels
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#777777"  # told apart by colour-blind readers
 _PRIORS = {"sparse": _ORANGE, "dense": _BLUE}
@@ -35,7 +35,7 @@ def write_pictures(folder: Path, records: Mapping[str, Sequence[Record]]) -> lis
     list of str
         Names of the files; none without matplotlib.
     """
-    scores = ScoreTable(records.get("table1", ()))
+    scores = ScoreTable(count_kernels(records.get("table1", ())))
     printed = [
         name for name in TABLE1 if scores.has(name, "as printed, sparse") and scores.has(name, "as printed, dense")
     ]
@@ -61,12 +61,12 @@ def _draw_table1(figure: Any, scores: ScoreTable, sets: Sequence[str]) -> None:
         printed, ours = getattr(TABLE1[name], prior), f"as printed, {prior}"
         accuracy, kernels = 100.0 * scores.values(name, ours, "accuracy"), scores.values(name, ours, "kernels")
         left.errorbar(position - 0.15, *printed.accuracy, fmt="o", color=_GREY, capsize=2)
-        left.errorbar(position + 0.15, accuracy.mean(), accuracy.std(), fmt="o", color=_PRIORS[prior], capsize=2)
+        left.errorbar(position + 0.15, accuracy.mean(), accuracy.std(ddof=1), fmt="o", color=_PRIORS[prior], capsize=2)
         right.errorbar(
             printed.kernels[0],
             kernels.mean(),
             xerr=printed.kernels[1],
-            yerr=kernels.std(),
+            yerr=kernels.std(ddof=1),
             fmt="o",
             color=_PRIORS[prior],
         )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from bemkl.experiments.job import Record
 
@@ -30,21 +33,51 @@ class Records:
         Returns
         -------
         list of Record
-            The records, in the order they were written.
+            The records, one a job, in the order they were written.
         """
         if not self._path.exists():
             return []
-        *whole, _ = self._path.read_text(encoding="utf-8").split("\n")
-        records = []
+        *whole, _ = self._path.read_bytes().split(b"\n")
+        records = {}
         for number, line in enumerate(whole, start=1):
             try:
-                records.append(Record.from_json(line))
+                record = Record.from_json(line.decode())
+                records[record.job.key] = record
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(
                     f"{self._path.name}, line {number}: not a result of an experiment ({error}). "
                     "Mend or delete that line, or write to another folder."
                 ) from error
-        return records
+        return list(records.values())
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """
+        Hold the file for one process, and see that it can be written before any work is done.
+
+        Yields
+        ------
+        None
+            While it is held. A file that nothing was written to is not left behind.
+
+        Raises
+        ------
+        ValueError
+            If another process holds it, or it cannot be written.
+        """
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            file = self._path.open("ab")
+        except OSError as error:
+            raise ValueError(f"results: cannot write {self._path} ({error.strerror}). Name another folder.") from error
+        with file:
+            if not _locked(file):
+                raise ValueError(
+                    f"results: another process is writing {self._path.name}. Wait for it, or name another folder."
+                )
+            yield
+        if self._path.stat().st_size == 0:
+            self._path.unlink()
 
     def add(self, record: Record) -> None:
         """
@@ -55,7 +88,6 @@ class Records:
         record : Record
             What was done.
         """
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         self._forget_cut_line()
         with self._path.open("ab") as file:
             file.write((record.to_json() + "\n").encode())
@@ -64,11 +96,22 @@ class Records:
 
     def _forget_cut_line(self) -> None:
         """Drop the last line if its end is missing: whoever wrote it was stopped."""
-        if not self._path.exists():
-            return
         with self._path.open("r+b") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - 1))
             if size and file.read() != b"\n":
                 file.seek(0)
                 file.truncate(file.read().rfind(b"\n") + 1)
+
+
+def _locked(file: BinaryIO) -> bool:
+    """Lock a file until it is closed, or its process ends; systems without such locks have none."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from bemkl.experiments.catalogue import EXPERIMENTS
+from bemkl.experiments.job import Experiment, Record
 from bemkl.experiments.pictures import write_pictures
 from bemkl.experiments.records import Records
 from bemkl.experiments.studies import STUDIES
@@ -24,27 +25,38 @@ are in the files beside this page, one line a replication."""
 
 def write_report(folder: Path, names: Sequence[str], console: Console) -> None:
     """
-    Print the sections of experiments with results; write them to a page, and one page for each study.
+    Print the sections of experiments; write those of all experiments with results to a page, and a page a study.
 
     Parameters
     ----------
     folder : Path
         Folder of results.
     names : sequence of str
-        Names of experiments.
+        Names of the experiments to print.
     console : rich.console.Console
         Where to print.
     """
-    records = {name: Records(folder, name).read() for name in names}
-    sections = [section for name in names if records[name] for section in EXPERIMENTS[name].report(records[name])]
-    if not sections:
-        raise LookupError(f"{folder}: no results yet. Run `bemkl experiment table1` and others first.")
-    for section in sections:
-        _print(section, console)
+    records = {name: _current(Records(folder, name).read(), known) for name, known in EXPERIMENTS.items()}
+    sections = {name: EXPERIMENTS[name].report(found) for name, found in records.items() if found}
+    if not any(name in sections for name in names):
+        raise ValueError(
+            f"results: {folder} has none of {', '.join(names)} yet. Run `bemkl experiment {names[0]}` first."
+        )
+    for name in names:
+        for section in sections.get(name, ()):
+            _print(section, console)
     pictures = [f"![{name}]({name})" for name in write_pictures(folder, records)]
     write_pages(folder, records.get(STUDIES.name, ()))
-    page = "\n\n".join([_HEADING, *pictures, *(section.markdown() for section in sections)])
+    written = [section.markdown() for found in sections.values() for section in found]
+    page = "\n\n".join([_HEADING, *pictures, *written])
     (folder / _PAGE).write_text(page + "\n", encoding="utf-8")
+
+
+def _current(records: Sequence[Record], experiment: Experiment) -> list[Record]:
+    """Leave out results of settings that the experiment has no more."""
+    most = max((record.job.replication for record in records), default=0) + 1
+    known = {job.key for job in experiment.jobs(max(most, experiment.replications))}
+    return [record for record in records if record.job.key in known]
 
 
 def _print(section: Section, console: Console) -> None:

@@ -75,15 +75,24 @@ def run_experiment(
         Jobs that could not be done; a later run tries them again.
     """
     records = Records(folder, experiment.name)
-    done = {record.job.key for record in records.read()}
     wanted = experiment.jobs(experiment.replications if replications is None else replications)
     _refuse_unknown("data", data, {job.data for job in wanted})
     _refuse_unknown("methods", methods, {job.method for job in wanted})
-    todo = [
-        job
-        for job in wanted
-        if job.key not in done and (not data or job.data in data) and (not methods or job.method in methods)
-    ]
+    wanted = [job for job in wanted if (not data or job.data in data) and (not methods or job.method in methods)]
+    with records.claimed():
+        done = {record.job.key for record in records.read()}
+        todo = [job for job in wanted if job.key not in done]
+        return _run_jobs(experiment, todo, records, data_home, n_jobs, console)
+
+
+def _run_jobs(
+    experiment: Experiment,
+    todo: Sequence[Job],
+    records: Records,
+    data_home: Path | None,
+    n_jobs: int,
+    console: Console | None,
+) -> list[Failure]:
     failures = []
     present, work = versions(), (delayed(_attempt)(experiment, job, data_home) for job in todo)
     with _progress(experiment, len(todo), console) as advance:
@@ -110,7 +119,7 @@ def _attempt(experiment: Experiment, job: Job, data_home: Path | None) -> tuple[
 def _refuse_unknown(name: str, wanted: Sequence[str] | None, known: set[str]) -> None:
     unknown = sorted(set(wanted or ()) - known)
     if unknown:
-        raise ValueError(f"{name}: unknown {', '.join(unknown)}. This experiment has {', '.join(sorted(known))}.")
+        raise ValueError(f"{name}: unknown {'; '.join(unknown)}. This experiment has {'; '.join(sorted(known))}.")
 
 
 @contextmanager

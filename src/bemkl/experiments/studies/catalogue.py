@@ -123,8 +123,10 @@ MFEAT = Study(
     f"{TEST_PER_CLASS} others of each to test on.",
     choices=_VIEW_CHOICES.format(others=_MACHINES),
     views=_DIGITS,
-    # A tenth or a twentieth of the digits train, so that it is the test samples that splits have in common.
-    scenarios=tuple(Scenario(name, _methods(_DIGITS, "svc", {}), test_share=0.5) for name in PER_CLASS),
+    scenarios=tuple(
+        Scenario(name, _methods(_DIGITS, "svc", {}), test_share=TEST_PER_CLASS / (TEST_PER_CLASS + count))
+        for name, count in PER_CLASS.items()
+    ),
     pictured=tuple(PER_CLASS),
     scores=_CLASS_SCORES,
     cut=cut_digits,
