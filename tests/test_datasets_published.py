@@ -184,7 +184,7 @@ def test_version_73_without_h5py(monkeypatch, tmp_path):
 
 def test_matrices_of_another_size_are_refused(tmp_path):
     write_flowers17(tmp_path)
-    with pytest.raises(ValueError, match=r"expected matrices of 1360 samples, got 160\. check=False"):
+    with pytest.raises(ValueError, match=r"expected 7 matrices of 1360 samples, got 7 of 160\. check=False"):
         datasets.load("flowers17", data_home=tmp_path)
 
 
@@ -231,4 +231,12 @@ def test_caltech_files_of_another_form(tmp_path):
         datasets.load("caltech101", data_home=tmp_path)
     (home / "cal101-meta" / "meta-15-1.mat").unlink()
     with pytest.raises(ValueError, match=r"labels in meta-15-1\.mat, got 3 files and no labels"):
+        datasets.load("caltech101", data_home=tmp_path)
+
+
+def test_caltech_archives_that_are_not_unpacked(tmp_path):
+    (tmp_path / "caltech101").mkdir()
+    (tmp_path / "caltech101" / "cal101-ker-15-1.tgz").write_bytes(b"")
+    (tmp_path / "caltech101" / "meta-15-1.mat").write_bytes(b"")
+    with pytest.raises(ValueError, match="Unpack the archives"):
         datasets.load("caltech101", data_home=tmp_path)

@@ -63,9 +63,10 @@ def read_published(entry: Entry, folder: Path | None, check: bool) -> MatrixSet 
     if entry.name == "caltech101":
         return _caltech101(entry, home)
     found = _flowers17(entry, home) if entry.name == "flowers17" else _flowers102(entry, home)
-    if check and len(found.y) != entry.rows:
+    if check and (len(found.matrices), len(found.y)) != (entry.columns, entry.rows):
         raise ValueError(
-            f"{entry.name}: expected matrices of {entry.rows} samples, got {len(found.y)}. check=False takes them."
+            f"{entry.name}: expected {entry.columns} matrices of {entry.rows} samples, got {len(found.matrices)} of "
+            f"{len(found.y)}. check=False takes them."
         )
     return found
 
@@ -117,6 +118,8 @@ def _matrix_set(entry: Entry, matrices: dict[str, _Matrix], y: _Matrix, parts: l
 def _caltech101(entry: Entry, home: Path) -> SplitMatrixSet:
     """Read the kernels of every split: a folder `cal101-ker-<split>` each, and the labels in `meta-<split>.mat`."""
     folders = sorted((folder for folder in home.glob(entry.files[0]) if folder.is_dir()), key=_numbers_first)
+    if not folders:
+        raise ValueError(f"{entry.name}: expected folders {entry.files[0]}, got none. Unpack the archives.")
     splits = {folder.name.removeprefix("cal101-ker-"): _caltech_split(home, folder) for folder in folders}
     blocks = [a for s in splits.values() for a in (*s.train.values(), *s.test.values(), s.y_train, s.y_test)]
     return SplitMatrixSet(

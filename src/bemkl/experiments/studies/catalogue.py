@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bemkl.experiments.baselines import PRICES
 from bemkl.experiments.studies.banks import TOGETHER
 from bemkl.experiments.studies.classes import run_classes
 from bemkl.experiments.studies.drugs import run_drugs
@@ -95,7 +96,7 @@ def _methods(
     """
     name, model = {"svc": ("SVC", "svc"), "ridge": ("kernel ridge", "ridge")}[other]
     ours = _OURS | dict(of_ours)
-    single = {"model": model, "kernels": "one a view"}
+    single: dict[str, Any] = {"model": model, "kernels": "one a view"} | ({"C": list(PRICES)} if model == "svc" else {})
     rest = [view for view in views if view != lacking]
     methods = {OURS: ours, f"{OURS}, default bank": ours | {"kernels": "default"}}
     if lacking:
