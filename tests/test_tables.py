@@ -265,4 +265,4 @@ class TestReports:
             made.append(Record(job, Outcome({"fold_accuracy": 0.8}, 1.0, "", details), {}))
         (section,) = experiment.report(made)
         assert section.table.rows[0][0] == "exp(-d²/w)"
-        assert section.table.rows[0][3:6] == ["1", "16", "relative 0.0100"]
+        assert section.table.rows[0][3:7] == ["1", "ours", "16", "relative 0.0100"]

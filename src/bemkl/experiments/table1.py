@@ -21,7 +21,7 @@ from bemkl.experiments.tables import Section, Table, spread
 from bemkl.kernels import KernelBank
 
 READING: dict[str, Any] = {"widths": "exp(-d²/2w²)", "offset": 1.0, "intermediate_std": 1.0, "margin": 1.0}
-"""The reading of the paper that explains its numbers of kernels best; see the experiment table1-choices."""
+"""A reading of the paper that explains its numbers of kernels as well as any other; see table1-choices."""
 THRESHOLD, RULE = 0.0056, "absolute"
 """The threshold that goes with it."""
 

@@ -18,17 +18,18 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from bemkl.arrays import Array
 from bemkl.estimators import BEMKLClassifier
-from bemkl.experiments.as_printed import SWEEPS
+from bemkl.experiments.as_printed import SWEEPS, fit_as_printed
 from bemkl.experiments.job import Experiment, Job, Outcome, Record
 from bemkl.experiments.measuring import measured
 from bemkl.experiments.protocol import WIDTHS, Replication, n_selected, paper_kernels
 from bemkl.experiments.published import TABLE1
 from bemkl.experiments.tables import Section, Table
+from bemkl.inference import Probit
+from bemkl.kernels import KernelBank
 
 THRESHOLDS = np.logspace(-4.0, 0.0, 49)[:-1]
 RULES = ("relative", "absolute", "positive")
 PRIORS = ("sparse", "dense")
-_SHOWN = 12
 
 
 def jobs(replications: int) -> list[Job]:
@@ -45,16 +46,15 @@ def jobs(replications: int) -> list[Job]:
     list of Job
         The jobs, promising readings first.
     """
-    readings = product((1.0, 0.1), (1.0, 0.0), (1.0, 0.0), WIDTHS)
+    readings = [
+        {"intermediate_std": deviation, "margin": margin, "offset": offset, "widths": widths}
+        for deviation, margin, offset, widths in product((1.0, 0.1), (1.0, 0.0), (1.0, 0.0), WIDTHS)
+    ]
+    # The author's program starts at random; that is tried for the first reading.
+    readings.insert(1, readings[0] | {"start": "random"})
     return [
-        Job(
-            "table1-choices",
-            name,
-            prior,
-            replication,
-            {"intermediate_std": deviation, "margin": margin, "offset": offset, "widths": widths},
-        )
-        for deviation, margin, offset, widths in readings
+        Job("table1-choices", name, prior, replication, reading)
+        for reading in readings
         for replication, name, prior in product(range(replications), TABLE1, PRIORS)
     ]
 
@@ -82,14 +82,28 @@ def run(job: Job, data_home: Path | None) -> Outcome:
         "margin": job.settings["margin"],
     }
     bank = paper_kernels(job.settings["widths"], job.settings["offset"])
+    if "start" in job.settings:
+        return _from_random_start(split, settings, bank, job.replication)
     plain = settings | {"acceleration": None, "max_iter": SWEEPS, "tol": None}
     with measured() as cost:
         model = BEMKLClassifier(bank, **plain).fit(split.X, split.y)
     folds = StratifiedKFold(3, shuffle=True, random_state=job.replication)
     accuracy = cross_val_score(BEMKLClassifier(bank, **settings), split.X, split.y, cv=folds).mean()
-    counts = {rule: n_selected(model.kernel_weights_, THRESHOLDS, rule).tolist() for rule in RULES}
     scores = {"fold_accuracy": float(accuracy), "lower_bound": model.lower_bound_}
-    return Outcome(scores, cost.seconds, split.checksum, counts)
+    return Outcome(scores, cost.seconds, split.checksum, _counts(model.kernel_weights_))
+
+
+def _from_random_start(split: Replication, settings: dict[str, Any], bank: KernelBank, seed: int) -> Outcome:
+    """Count the kernels of a fit from a start like that of the author's program."""
+    likelihood = Probit(np.where(split.y > 0, 1.0, -1.0)[:, None], margin=settings.pop("margin"))
+    with measured() as cost:
+        fit = fit_as_printed(bank.fit_factored(split.X), likelihood, rng=np.random.default_rng(seed), **settings)
+    return Outcome({}, cost.seconds, split.checksum, _counts(fit.weights.mean))
+
+
+def _counts(weights: Array) -> dict[str, list[int]]:
+    """Return the number of kernels above each threshold, for each rule."""
+    return {rule: n_selected(weights, THRESHOLDS, rule).tolist() for rule in RULES}
 
 
 def report(records: Sequence[Record]) -> list[Section]:
@@ -109,26 +123,44 @@ def report(records: Sequence[Record]) -> list[Section]:
     found: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         settings = record.job.settings
-        reading = settings["widths"], settings["offset"], settings["intermediate_std"], settings["margin"]
+        reading = (
+            settings["widths"],
+            settings["offset"],
+            settings["intermediate_std"],
+            settings["margin"],
+            settings.get("start", "ours"),
+        )
         found.setdefault(reading, []).append(record)
     lines = []
     for reading, mine in found.items():
-        widths, offset, deviation, margin = reading
+        widths, offset, deviation, margin, start = reading
         error, rule, threshold = best_threshold(mine)
         accuracy = np.mean([_accuracy_gap(record) for record in mine])
         cells = f"{len({(r.job.data, r.job.method) for r in mine})}"
-        row = [widths, f"{offset:g}", f"{deviation:g}", f"{margin:g}", cells, f"{rule} {threshold:.4f}"]
-        lines.append((error, [*row, f"{100.0 * (np.exp(error) - 1.0):.0f} %", f"{accuracy:+.1f}"]))
-    header = ["Gaussian", "offset", "σ_g", "ν", "cells", "threshold", "error of counts", "accuracy, folds − printed"]
-    rows = [row for _, row in sorted(lines, key=lambda line: (-int(line[1][4]), line[0]))]
+        row = [widths, f"{offset:g}", f"{deviation:g}", f"{margin:g}", start, cells, f"{rule} {threshold:.4f}"]
+        gap = "–" if np.isnan(accuracy) else f"{accuracy:+.1f}"
+        lines.append((error, [*row, f"{100.0 * (np.exp(error) - 1.0):.0f} %", gap]))
+    header = [
+        "Gaussian",
+        "offset",
+        "σ_g",
+        "ν",
+        "start",
+        "cells",
+        "threshold",
+        "error of counts",
+        "accuracy, folds − printed",
+    ]
+    complete = [(error, row) for error, row in lines if row[5] == str(len(TABLE1) * len(PRIORS))]
+    shown = [row for _, row in sorted(complete or lines)]
     text = (
-        "Each reading of the paper was fitted as printed (200 plain iterations) to the training samples of "
-        "one split. The error is the typical factor between our numbers of kernels and the printed ones "
-        "under the best single rule and threshold; readings that were fitted in fewer of the sixteen cells "
-        "come last. Accuracy is that of three folds of the training samples (our default iteration), in "
-        "points, minus the printed test accuracy."
+        "Each reading of the paper was fitted as printed (200 plain iterations) to the training samples of one "
+        "split of each set. The error is the typical factor between our numbers of kernels and the printed ones under "
+        "the best single rule and threshold. Accuracy is that of three folds of the training samples (our default "
+        "iteration), in points, minus the printed test accuracy. *Random* is a start like that of the author's "
+        f"program. {len(lines) - len(shown)} more readings were not fitted to all sets and are not shown."
     )
-    return [Section("Table 1: what the paper leaves open", text, Table(header, rows[:_SHOWN]))]
+    return [Section("Table 1: what the paper leaves open", text, Table(header, shown))]
 
 
 def best_threshold(records: Sequence[Record]) -> tuple[float, str, float]:
@@ -165,7 +197,7 @@ def _log_ratio(record: Record, rule: str) -> Array:
 
 def _accuracy_gap(record: Record) -> float:
     printed = float(getattr(TABLE1[record.job.data], record.job.method).accuracy[0])
-    return 100.0 * record.outcome.scores["fold_accuracy"] - printed
+    return 100.0 * record.outcome.scores.get("fold_accuracy", np.nan) - printed
 
 
 TABLE1_CHOICES = Experiment(
