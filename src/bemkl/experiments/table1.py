@@ -196,14 +196,16 @@ def _beside_the_paper(scores: ScoreTable) -> Section:
 def _beside_others(scores: ScoreTable, score: str) -> Section:
     methods = [*(name for name in OURS if "printed" not in name), *OTHERS]
     factor, digits = (100.0, 1) if score == "accuracy" else (1.0, 3)
+    counts = [len(scores.values(name, method, score)) for name, method in product(TABLE1, methods)]
     rows = [
         [name, *scores.cells(name, methods, score, test_share=TEST_SHARE, digits=digits, factor=factor)]
         for name in TABLE1
         if any(scores.has(name, method) for method in methods)
     ]
     text = (
-        f"The {_NAMES[score]} on the same splits. Bold: the best, and those for which the best one is better with "
-        "a probability below 0.95 (Bayesian correlated t-test)."
+        f"The {_NAMES[score]} on the same splits, of which the methods have {min(counts)} to {max(counts)}. Bold: the "
+        "best, and those for which the best one is better with a probability below 0.95 on common splits (Bayesian "
+        "correlated t-test)."
     )
     return Section(f"Table 1 beside other methods: {_NAMES[score]}", text, Table(["set", *methods], rows))
 
