@@ -21,8 +21,8 @@ _WEIGHTS = (
 _SHARE = " *Share*: part of the view in how the outputs vary over the training samples."
 _SCORES = (
     "Mean ± standard deviation over splits, the same for all methods. Bold: the best, and those for which the best "
-    "one is better with a probability below 0.95 (Bayesian correlated t-test, whose correlation is the share of all "
-    "samples that a split tests on)."
+    "one is better with a probability below 0.95 (Bayesian correlated t-test, whose correlation is the share of test "
+    "samples in a split)."
 )
 _SURELY = "*Better* and *worse* mean with a probability above 0.95 by the same test, *undecided* that neither is."
 _ONE_SPLIT = " A single split has neither deviation nor bold figures."

@@ -107,7 +107,7 @@ class Scenario:
     methods : dict of str to dict
         What each method is, as settings of a job.
     test_share : float or None
-        Share of all samples that a split tests on; None for a single split, which no statistics can be had from.
+        Share of test samples in a split; None for a single split, which no statistics can be had from.
     """
 
     name: str
