@@ -13,7 +13,7 @@ from bemkl.experiments.images import kernel_split, to_kernels
 from bemkl.experiments.job import Job, Outcome, Record
 from bemkl.experiments.multiclass import score_as_printed, score_other, score_ours
 from bemkl.experiments.pictures import write_pictures
-from bemkl.experiments.protocol import WIDTHS, Replication, n_selected, paper_kernels
+from bemkl.experiments.protocol import WIDTHS, Replication, counts_by_threshold, n_selected, paper_kernels
 from bemkl.experiments.published import TABLE1
 from bemkl.experiments.table1 import OTHERS, OURS
 from bemkl.experiments.table2 import ANEW, official_split, protein_kernels
@@ -229,7 +229,7 @@ class TestReports:
                     accuracy = cell.accuracy[0] / 100.0 + 0.001 * (k - 1)
                     losses = {"log_loss": 0.3 + 0.01 * k, "brier": 0.1, "calibration_error": 0.05}
                     scores = {"accuracy": accuracy} | losses
-                    details = {"weights": [1.0] * round(cell.kernels[0]) + [1e-6] * 3}
+                    details = counts_by_threshold([1.0] * round(cell.kernels[0]) + [1e-6] * 3)
                     made.append(Record(Job("table1", name, method, k), Outcome(scores, 1.0, "", details), {}))
         return made
 

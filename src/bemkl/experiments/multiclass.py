@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,26 @@ def score_as_printed(split: MatrixSplit, settings: Mapping[str, Any], seed: int,
     decision = np.hstack([fit.score(new) for fit in fits])
     scores = classification_scores(split.y_test, None, classes, decision)
     return Outcome(scores | {"megabytes": cost.megabytes}, cost.seconds, checksum)
+
+
+def mean_outcome(outcomes: Sequence[Outcome], names: Sequence[str]) -> Outcome:
+    """
+    Put the outcomes of folds together.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        One a fold.
+    names : sequence of str
+        Names of the scores.
+
+    Returns
+    -------
+    Outcome
+        Means of the scores, and the sum of the seconds.
+    """
+    scores = {name: float(np.mean([one.scores[name] for one in outcomes])) for name in names}
+    return Outcome(scores, sum(one.seconds for one in outcomes), outcomes[0].checksum)
 
 
 def _arrays(split: MatrixSplit) -> tuple[Array, Array]:

@@ -23,6 +23,10 @@ WIDTHS: dict[str, Callable[[float], float]] = {
 """What a width of the paper may mean, as a width of ours."""
 
 
+THRESHOLDS = np.logspace(-4.0, 0.0, 49)[:-1]
+RULES = ("relative", "absolute", "positive")
+
+
 class Replication:
     """
     One split of one of the eight sets.
@@ -99,3 +103,20 @@ def n_selected(weights: npt.ArrayLike, thresholds: npt.ArrayLike, rule: str) -> 
     scale = np.abs(values).max() if rule == "relative" else 1.0
     counts: Array = (values[:, None] > scale * np.asarray(thresholds, dtype=np.float64)).sum(axis=0)
     return counts
+
+
+def counts_by_threshold(weights: npt.ArrayLike) -> dict[str, list[int]]:
+    """
+    Count the selected kernels for every rule and threshold.
+
+    Parameters
+    ----------
+    weights : array_like of shape (n_kernels,)
+        Kernel weights.
+
+    Returns
+    -------
+    dict of str to list of int
+        Rule to the numbers above each of `THRESHOLDS`.
+    """
+    return {rule: n_selected(weights, THRESHOLDS, rule).tolist() for rule in RULES}

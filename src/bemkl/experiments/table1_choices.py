@@ -21,14 +21,12 @@ from bemkl.estimators import BEMKLClassifier
 from bemkl.experiments.as_printed import SWEEPS, fit_as_printed
 from bemkl.experiments.job import Experiment, Job, Outcome, Record
 from bemkl.experiments.measuring import measured
-from bemkl.experiments.protocol import WIDTHS, Replication, n_selected, paper_kernels
+from bemkl.experiments.protocol import RULES, THRESHOLDS, WIDTHS, Replication, counts_by_threshold, paper_kernels
 from bemkl.experiments.published import TABLE1
 from bemkl.experiments.tables import Section, Table
 from bemkl.inference import Probit
 from bemkl.kernels import KernelBank
 
-THRESHOLDS = np.logspace(-4.0, 0.0, 49)[:-1]
-RULES = ("relative", "absolute", "positive")
 PRIORS = ("sparse", "dense")
 
 
@@ -90,7 +88,7 @@ def run(job: Job, data_home: Path | None) -> Outcome:
     folds = StratifiedKFold(3, shuffle=True, random_state=job.replication)
     accuracy = cross_val_score(BEMKLClassifier(bank, **settings), split.X, split.y, cv=folds).mean()
     scores = {"fold_accuracy": float(accuracy), "lower_bound": model.lower_bound_}
-    return Outcome(scores, cost.seconds, split.checksum, _counts(model.kernel_weights_))
+    return Outcome(scores, cost.seconds, split.checksum, counts_by_threshold(model.kernel_weights_))
 
 
 def _from_random_start(split: Replication, settings: dict[str, Any], bank: KernelBank, seed: int) -> Outcome:
@@ -98,12 +96,7 @@ def _from_random_start(split: Replication, settings: dict[str, Any], bank: Kerne
     likelihood = Probit(np.where(split.y > 0, 1.0, -1.0)[:, None], margin=settings.pop("margin"))
     with measured() as cost:
         fit = fit_as_printed(bank.fit_factored(split.X), likelihood, rng=np.random.default_rng(seed), **settings)
-    return Outcome({}, cost.seconds, split.checksum, _counts(fit.weights.mean))
-
-
-def _counts(weights: Array) -> dict[str, list[int]]:
-    """Return the number of kernels above each threshold, for each rule."""
-    return {rule: n_selected(weights, THRESHOLDS, rule).tolist() for rule in RULES}
+    return Outcome({}, cost.seconds, split.checksum, counts_by_threshold(fit.weights.mean))
 
 
 def report(records: Sequence[Record]) -> list[Section]:

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from bemkl import datasets
 from bemkl.experiments.job import Experiment, Job, Outcome, Record
-from bemkl.experiments.multiclass import score_as_printed, score_ours
+from bemkl.experiments.multiclass import mean_outcome, score_as_printed, score_ours
 from bemkl.experiments.pairing import ScoreTable
 from bemkl.experiments.published import TABLE2
 from bemkl.experiments.table2 import READINGS, official_split, protein_kernels
@@ -81,8 +80,7 @@ def run(job: Job, data_home: Path | None) -> Outcome:
         score_ours(protein_kernels(data, train[here], train[there], kernels, standardise), settings, data.checksum)
         for here, there in folds
     ]
-    scores = {name: float(np.mean([one.scores[name] for one in found])) for name in ("accuracy", "log_loss")}
-    return Outcome(scores, sum(one.seconds for one in found), data.checksum)
+    return mean_outcome(found, ("accuracy", "log_loss"))
 
 
 def report(records: Sequence[Record]) -> list[Section]:

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from bemkl.datasets import MatrixSplit
 from bemkl.experiments.images import MODES, kernel_split
 from bemkl.experiments.job import Experiment, Job, Outcome, Record
-from bemkl.experiments.multiclass import score_ours
+from bemkl.experiments.multiclass import mean_outcome, score_ours
 from bemkl.experiments.pairing import ScoreTable
 from bemkl.experiments.tables import Section, Table, spread
 
@@ -67,8 +67,7 @@ def run(job: Job, data_home: Path | None) -> Outcome:
     split, checksum = kernel_split(job.data, job.replication, data_home)
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(split.y_train, split.y_train)
     found = [score_ours(_inside(split, here, there), job.settings, checksum) for here, there in folds]
-    scores = {name: float(np.mean([one.scores[name] for one in found])) for name in _SCORES}
-    return Outcome(scores, sum(one.seconds for one in found), checksum)
+    return mean_outcome(found, list(_SCORES))
 
 
 def _inside(split: MatrixSplit, here: np.ndarray, there: np.ndarray) -> MatrixSplit:
