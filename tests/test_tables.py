@@ -15,7 +15,7 @@ from bemkl.experiments.multiclass import score_as_printed, score_other, score_ou
 from bemkl.experiments.pictures import write_pictures
 from bemkl.experiments.protocol import WIDTHS, Replication, counts_by_threshold, n_selected, paper_kernels
 from bemkl.experiments.published import TABLE1
-from bemkl.experiments.table1 import OTHERS, OURS
+from bemkl.experiments.table1 import OTHERS, OURS, STRATIFIED
 from bemkl.experiments.table2 import ANEW, official_split, protein_kernels
 from bemkl.inference import Block, Priors, Probit, Problem, run
 from bemkl.kernels import DenseStack, paper_bank
@@ -66,6 +66,12 @@ class TestProtocol:
         assert len(first.y) + len(first.y_test) == 569
         assert_allclose(first.X, again.X)
         assert not np.array_equal(first.X, other.X)
+
+    def test_a_stratified_replication_keeps_the_shares_of_classes(self):
+        for number in range(3):
+            split = Replication("wdbc", number, None, stratified=True)
+            assert len(split.y) == TABLE1["wdbc"].n_train
+            assert abs(split.y.mean() - split.y_test.mean()) < 1.0 / len(split.y_test)
 
     def test_counting_kernels(self):
         weights = [0.5, -0.1, 0.02, 0.0]
@@ -215,7 +221,9 @@ class TestImages:
             "SVC, mean kernel",
             "EasyMKL",
         ):
-            assert float(rows[method][1]) > 80.0
+            assert float(rows[method][2]) > 80.0
+        assert rows["shared"][1] == f"{float(rows['shared'][2]) - 85.9:+.1f}"
+        assert rows["pooled"][:2] == ["–", "–"]
 
 
 class TestReports:
@@ -223,7 +231,7 @@ class TestReports:
         """Made-up results of Table 1, with the printed figures themselves as ours."""
         made = []
         for name, printed in TABLE1.items():
-            for method in (*OURS, *OTHERS):
+            for method in (*OURS, *STRATIFIED, *OTHERS):
                 cell = printed.sparse if "sparse" in method else printed.dense
                 for k in range(n):
                     accuracy = cell.accuracy[0] / 100.0 + 0.001 * (k - 1)
@@ -239,6 +247,18 @@ class TestReports:
         for row in first.table.rows:
             assert row[4] in ("+0.00", "-0.00")
             assert abs(float(row[-2])) <= 0.5  # printed numbers are means, ours are whole
+
+    def test_table1_compares_two_ways_to_draw_splits(self):
+        records = [r for r in self.records() if "stratified" not in r.job.method or r.job.data == "wpbc"]
+        _, section, *_ = EXPERIMENTS["table1"].report(records)
+        assert [row[:3] for row in section.table.rows] == [
+            ["wpbc", "sparse", "75.25±1.01"],
+            ["wpbc", "dense", "73.64±2.66"],
+        ]
+        assert [row[3:] for row in section.table.rows] == [["75.25±0.10"] * 2, ["73.64±0.10"] * 2]
+        # Deviations of 0.1 for 1.01 and 2.66: exp of the root mean square of two logarithms.
+        factor = np.exp(np.sqrt((np.log(10.1) ** 2 + np.log(26.6) ** 2) / 2.0))
+        assert f"{factor:.2f} and {factor:.2f}" in section.text
 
     def test_pictures_are_drawn(self, tmp_path):
         assert write_pictures(tmp_path, {"table1": self.records()}) == ["table1.png", "table1_methods.png"]

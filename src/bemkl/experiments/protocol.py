@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import train_test_split
 
 from bemkl import datasets
 from bemkl.arrays import Array
@@ -39,13 +40,19 @@ class Replication:
         Number of the replication, which is the seed of the split.
     data_home : Path or None
         Folder of the data.
+    stratified : bool
+        Whether both parts have the same share of each class.
     """
 
-    def __init__(self, name: str, number: int, data_home: Path | None) -> None:
+    def __init__(self, name: str, number: int, data_home: Path | None, *, stratified: bool = False) -> None:
         data = datasets.load(name, data_home=data_home)
-        order = np.random.default_rng(number).permutation(len(data.y))
         # Rounding down 70 per cent gives the printed N, save for sonar's 144.
-        train, test = np.split(order, [TABLE1[name].n_train])
+        n_train = TABLE1[name].n_train
+        if stratified:
+            rows = np.arange(len(data.y))
+            train, test = train_test_split(rows, train_size=n_train, stratify=data.y, random_state=number)
+        else:
+            train, test = np.split(np.random.default_rng(number).permutation(len(data.y)), [n_train])
         self.checksum = data.checksum
         self.X, self.X_test = np.asarray(data.X)[train], np.asarray(data.X)[test]
         self.y, self.y_test = data.y[train], data.y[test]

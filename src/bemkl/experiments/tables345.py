@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from bemkl.experiments.images import AS_PRINTED, DEVIATIONS, MODES, PRINTED_DEVIATION, image_jobs, run
 from bemkl.experiments.job import Experiment, Record
 from bemkl.experiments.multiclass import OTHERS
@@ -11,6 +13,8 @@ from bemkl.experiments.pairing import ScoreTable
 from bemkl.experiments.published import TABLE3, TABLE4, TABLE5
 from bemkl.experiments.tables import Section, Table, spread
 
+Figures = tuple[str, float]
+"""What the paper prints, and the accuracy in it."""
 PRINTED = (f"{AS_PRINTED}ovr", f"{AS_PRINTED}shared")
 _COLUMNS = {
     "accuracy": ("accuracy", 100.0, 1),
@@ -29,7 +33,7 @@ _STAND_IN = (
 
 
 def image_report(
-    title: str, name: str, printed: Mapping[str, str], text: str
+    title: str, name: str, printed: Mapping[str, Figures], text: str
 ) -> Callable[[Sequence[Record]], list[Section]]:
     """
     Return the function that reports on a table.
@@ -40,8 +44,8 @@ def image_report(
         Heading.
     name : str
         Name of the set.
-    printed : dict of str to str
-        What the paper prints for a method.
+    printed : dict of str to (str, float)
+        What the paper prints for a method, and the accuracy in it, in per cent.
     text : str
         What is shown.
 
@@ -55,7 +59,7 @@ def image_report(
         scores = ScoreTable(records)
         others = [method for method in printed if not scores.has(name, method) and method not in ("ovr", "shared")]
         methods = [method for method in (*PRINTED, *MODES, *OTHERS) if scores.has(name, method)]
-        rows = [[method, printed[method], *("–" for _ in _COLUMNS)] for method in others]
+        rows = [[method, printed[method][0], "–", *("–" for _ in _COLUMNS)] for method in others]
         columns = [
             scores.cells(name, methods, score, test_share=_TEST_SHARE, digits=digits, factor=factor)
             if score not in _COSTS
@@ -63,18 +67,24 @@ def image_report(
             for score, (_, factor, digits) in _COLUMNS.items()
         ]
         for method, *cells in zip(methods, *columns, strict=True):
-            rows.append([method, printed.get(method.removeprefix(AS_PRINTED), "–"), *cells])
-        header = ["method", "paper", *(heading for heading, _, _ in _COLUMNS.values())]
+            figures, accuracy = printed.get(method.removeprefix(AS_PRINTED), ("–", np.nan))
+            gap = 100.0 * np.mean(scores.values(name, method, "accuracy")) - accuracy
+            rows.append([method, figures, "–" if np.isnan(gap) else f"{gap:+.1f}", *cells])
+        header = ["method", "paper", "gap of accuracy", *(heading for heading, _, _ in _COLUMNS.values())]
+        if not printed:
+            header, *rows = ([row[0], *row[3:]] for row in (header, *rows))
         return [Section(title, text, Table(header, rows))]
 
     return report
 
 
-def _accuracies(figures: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    return {method: f"{mean:.1f}±{deviation:.1f}" for method, (mean, deviation) in figures.items()}
+def _accuracies(figures: Mapping[str, tuple[float, float]]) -> dict[str, Figures]:
+    return {method: (f"{mean:.1f}±{deviation:.1f}", mean) for method, (mean, deviation) in figures.items()}
 
 
-_PRINTED4 = {method: f"{accuracy:.1f}, AUC {auc}, EER {eer}" for method, (auc, eer, accuracy) in TABLE4.items()}
+_PRINTED4 = {
+    method: (f"{accuracy:.1f}, AUC {auc}, EER {eer}", accuracy) for method, (auc, eer, accuracy) in TABLE4.items()
+}
 _CHOSEN = ", ".join(f"{deviation:g} ({mode})" for mode, deviation in DEVIATIONS.items())
 _SETTINGS = (
     f"*As printed*: 200 plain iterations from a random start, σ_g = {PRINTED_DEVIATION:g}. Ours: σ_g "
@@ -89,7 +99,7 @@ _ONE = f"One split. {_SETTINGS}"
 
 
 def _experiment(
-    name: str, title: str, data: str, n_splits: int, methods: Sequence[str], printed: Mapping[str, str], text: str
+    name: str, title: str, data: str, n_splits: int, methods: Sequence[str], printed: Mapping[str, Figures], text: str
 ) -> Experiment:
     heading = title.removeprefix("The paper's ")
     report = image_report(heading, data, printed, text)
