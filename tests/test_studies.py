@@ -209,10 +209,20 @@ def test_weights_are_parts_of_their_sum():
     assert ViewWeights.from_records([]) is None
 
 
+def test_a_table_has_the_kernels_of_one_group_alone():
+    names = [f"x{column}" for column in range(3)]
+    every = feature_bank(names).fit_transform({name: np.arange(5.0)[:, None] for name in names}).names
+    for group, count in ((TOGETHER, 5), ("x1", 3)):
+        alone = feature_bank(names, [group]).fit_transform({name: np.arange(5.0)[:, None] for name in names}).names
+        assert list(alone) == [name for name in every if name.endswith(f" on {group}")]
+        assert len(alone) == count
+
+
 @pytest.mark.parametrize(("ours", "other", "word"), [(0.9, 0.7, "better than"), (0.7, 0.9, "worse than")])
 def test_sentences_follow_the_numbers(ours, other, word):
     (text,) = [section.text for section in STUDIES.report(made_up("yacht", ours=ours, other=other))]
-    assert f"{word} `ridge, linear on all`, `kernel ridge" in text
+    assert f"{word} `only {TOGETHER}`, `only longitudinal_position`" in text
+    assert "`only froude_number`, `ridge, linear on all`, `kernel ridge" in text
     assert "largest weight is that of froude_number" in text
     assert f"and not for {TOGETHER}" in text
     assert f"cover {100 * ours:.0f}" in text or "cover 89." in text or "cover 69." in text

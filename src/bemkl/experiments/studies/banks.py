@@ -44,7 +44,7 @@ def view_bank(views: Samples) -> KernelBank:
     return KernelBank(specs, standardise=True, scaling="spherical")
 
 
-def feature_bank(names: Sequence[str]) -> KernelBank:
+def feature_bank(names: Sequence[str], groups: Sequence[str] | None = None) -> KernelBank:
     """
     Return Gaussian kernels of several widths and a linear one on all features, and Gaussian ones on each.
 
@@ -52,19 +52,22 @@ def feature_bank(names: Sequence[str]) -> KernelBank:
     ----------
     names : sequence of str
         Names of the features.
+    groups : sequence of str, optional
+        Only the kernels on these features, `TOGETHER` for those on all.
 
     Returns
     -------
     KernelBank
         The bank, not fitted.
     """
-    everything, each = {TOGETHER: list(names)}, {name: [name] for name in names}
+    wanted = {TOGETHER, *names} if groups is None else set(groups)
+    everything, each = {TOGETHER: list(names)}, {name: [name] for name in names if name in wanted}
     widths = [float(width * np.sqrt(len(names))) for width in RELATIVE_WIDTHS]
-    specs = [
-        KernelSpec("gaussian", everything, {"width": widths}),
-        KernelSpec("linear", everything),
-        KernelSpec("gaussian", each, {"width": list(FEATURE_WIDTHS)}),
-    ]
+    specs = []
+    if TOGETHER in wanted:
+        specs += [KernelSpec("gaussian", everything, {"width": widths}), KernelSpec("linear", everything)]
+    if each:
+        specs.append(KernelSpec("gaussian", each, {"width": list(FEATURE_WIDTHS)}))
     # A unit diagonal in the mean: the linear kernel has to stay linear.
     return KernelBank(specs, standardise=True, scaling="trace")
 

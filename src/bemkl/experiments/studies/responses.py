@@ -46,7 +46,7 @@ def run_responses(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, 
         mean, deviation = ridge.predict(kernels_test[ridge.chosen_])
         chosen = {"kernel": ridge.chosen_, "penalty": ridge.penalty_}
         return regression_scores(split.y_test, mean, deviation), cost.seconds, chosen
-    bank = feature_bank(list(split.X))
+    bank = feature_bank(list(split.X), settings.get("views"))
 
     def log_density(deviation: float, train: Rows, test: Rows) -> float:
         model = BEMKLRegressor(bank, intermediate_std=deviation, max_iter=FOLD_ITERATIONS)
