@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
-from bemkl.experiments.comparison import BayesianComparison, correlated_bayes, nadeau_bengio
+from bemkl.evaluation.comparison import BayesianComparison, correlated_bayes, nadeau_bengio
 
 DIFFERENCES = np.random.default_rng(5).normal(0.01, 0.02, size=12)
 

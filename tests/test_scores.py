@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from bemkl.experiments.scores import classification_scores, regression_scores
+from bemkl.evaluation.scores import classification_scores, regression_scores
 
 SEED = 3
 

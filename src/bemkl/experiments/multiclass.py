@@ -10,11 +10,11 @@ import numpy as np
 from bemkl.arrays import Array
 from bemkl.datasets import MatrixSplit
 from bemkl.estimators import BEMKLClassifier
+from bemkl.evaluation.scores import classification_scores
 from bemkl.experiments.as_printed import fit_as_printed
 from bemkl.experiments.baselines import PRICES, CombinedKernelSVC
 from bemkl.experiments.job import Outcome
 from bemkl.experiments.measuring import measured
-from bemkl.experiments.scores import classification_scores
 from bemkl.inference import Probit
 from bemkl.kernels import DenseStack, KernelStack
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.experiments.comparison import correlated_bayes
+from bemkl.evaluation.comparison import correlated_bayes
 from bemkl.experiments.job import Record
 from bemkl.experiments.tables import spread
 

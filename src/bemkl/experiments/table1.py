@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bemkl.estimators import BEMKLClassifier
+from bemkl.evaluation.scores import classification_scores
 from bemkl.experiments.as_printed import SWEEPS
 from bemkl.experiments.baselines import PRICES, CombinedKernelSVC
 from bemkl.experiments.job import Experiment, Job, Outcome, Record
@@ -18,7 +19,6 @@ from bemkl.experiments.measuring import measured
 from bemkl.experiments.pairing import ScoreTable
 from bemkl.experiments.protocol import THRESHOLDS, Replication, counts_by_threshold, paper_kernels
 from bemkl.experiments.published import TABLE1
-from bemkl.experiments.scores import classification_scores
 from bemkl.experiments.tables import Section, Table, spread
 from bemkl.kernels import KernelBank
 

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from bemkl.estimators import BEMKLClassifier
+from bemkl.evaluation.scores import classification_scores
 from bemkl.experiments.baselines import CombinedKernelSVC
 from bemkl.experiments.measuring import measured
-from bemkl.experiments.scores import classification_scores
 from bemkl.experiments.studies.banks import bank_of, chosen_views, computed
 from bemkl.experiments.studies.learning import FOLD_ITERATIONS, FOLDS, choose_deviation, describe_views
 from bemkl.experiments.studies.plan import Rows, Split, take

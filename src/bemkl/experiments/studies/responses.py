@@ -10,8 +10,8 @@ from sklearn.model_selection import KFold
 
 from bemkl.arrays import Array
 from bemkl.estimators import BEMKLRegressor
+from bemkl.evaluation.scores import regression_scores
 from bemkl.experiments.measuring import measured
-from bemkl.experiments.scores import regression_scores
 from bemkl.experiments.studies.banks import RELATIVE_WIDTHS, computed, feature_bank
 from bemkl.experiments.studies.learning import FOLD_ITERATIONS, FOLDS, choose_deviation, describe_views
 from bemkl.experiments.studies.plan import Rows, Split, take
