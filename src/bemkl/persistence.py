@@ -8,7 +8,6 @@ import io
 import json
 import os
 import platform
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -22,11 +21,12 @@ from sklearn.gaussian_process import kernels as gp_kernels
 from sklearn.utils.validation import check_is_fitted
 
 from bemkl.exceptions import ModelFileError
+from bemkl.files import write_whole
 from bemkl.kernels.registry import kernel_functions
 
 _HEADER = "bemkl.json"
 _FORMAT = 1
-_OWN = ("bemkl.distributions", "bemkl.estimators", "bemkl.inference", "bemkl.kernels")
+_OWN = ("bemkl.distributions", "bemkl.estimators", "bemkl.files", "bemkl.inference", "bemkl.kernels")
 _CALLERS = {"ConstructorFromReduceNode", "ReduceNode", "MethodNode", "PartialNode", "OperatorFuncNode", "LossNode"}
 
 
@@ -75,7 +75,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             "checksums": {name: _digest(archive.read(name)) for name in sorted(archive.namelist())},
         }
         archive.writestr(_HEADER, json.dumps(header | {"checksum": _digest(_canonical(header))}, indent=1))
-    _write(Path(path), buffer.getvalue())
+    write_whole(Path(path), buffer.getvalue())
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
@@ -195,24 +195,6 @@ def _checked_header(path: Any, content: bytes) -> dict[str, Any]:
             "does not know. Update bemkl."
         )
     return header
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file beside its place, and move it there when it is complete."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"path: there is no folder {str(path.parent)!r} to save {path.name!r} in.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # A temporary file is private; this one gets the permissions of any other.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def _versions() -> dict[str, str]:

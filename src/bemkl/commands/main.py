@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
+from importlib import import_module
 from typing import Any
 
 import click
 
 from bemkl import __version__
-from bemkl.commands.experiment import experiment
 from bemkl.datasets import DatasetNotFound
+from bemkl.exceptions import ModelFileError
+
+_COMMANDS = {
+    "fit": "Fit a model to samples in files, and save it.",
+    "predict": "Predict samples in files.",
+    "weights": "Show which kernels matter, and how sure that is.",
+    "evaluate": "Score a model by cross-validation.",
+    "compare": "Compare with single views, all columns together and the mean kernel, on the same folds.",
+    "explain": "Show what each kernel contributes to predictions.",
+    "report": "Write a page about a model.",
+    "experiment": "Repeat the paper's experiments, and ours.",
+    "bench": "Measure speed beside other packages.",
+    "completion": "Print a script that completes commands and options in a shell.",
+}
 
 
 class _Program(click.Group):
-    """A group of commands whose mistakes end with a message instead of a traceback."""
+    """Commands that are loaded when they are wanted, and whose mistakes end with a message instead of a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Load a command."""
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"bemkl.commands.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, and explain what it refuses."""
         try:
-            return super().invoke(ctx)
-        except (ValueError, DatasetNotFound, OSError) as error:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show
+                return super().invoke(ctx)
+        except (ValueError, DatasetNotFound, ModelFileError, OSError) as error:
             if ctx.params.get("debug"):
                 raise
-            raise _Refused(str(error)) from error
+            raise _Refused(_in_two_lines(str(error))) from error
 
 
 class _Refused(click.ClickException):
@@ -31,14 +65,24 @@ class _Refused(click.ClickException):
     exit_code = 2
 
 
+def _in_two_lines(message: str) -> str:
+    """Put what is wrong on the first line, and what to do on the second."""
+    if "\n" in message:
+        return message
+    what, *advice = re.split(r"(?<=[.?]) (?=[A-Z\"'])", message, maxsplit=1)
+    return "\n".join([what, *(advice or ["The traceback is shown by bemkl --debug."])])
+
+
+def _show(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning as a sentence, without the line of code."""
+    click.echo(f"Warning: {message}", err=True)
+
+
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, package_name="bemkl")
+@click.version_option(__version__, prog_name="bemkl")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def program(debug: bool) -> None:
     """Bayesian efficient multiple kernel learning."""
-
-
-program.add_command(experiment)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from bemkl.datasets.catalogue import Entry
 from bemkl.datasets.checksums import array_checksum
 from bemkl.datasets.errors import DatasetNotFound
-from bemkl.datasets.matfiles import read_matfile
+from bemkl.files.matfiles import read_matfile
 from bemkl.datasets.sets import MatrixSet, MatrixSplit, SplitMatrixSet
 
 _IMAGES_A_CLASS = 80

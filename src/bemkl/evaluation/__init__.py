@@ -3,14 +3,17 @@
 from bemkl.evaluation.comparison import BayesianComparison, correlated_bayes, nadeau_bengio
 from bemkl.evaluation.folds import HeldOut, cross_predict, predict_held_out
 from bemkl.evaluation.scores import classification_scores, regression_scores
+from bemkl.evaluation.variants import Variant, variants
 
 __all__ = [
     "BayesianComparison",
     "HeldOut",
+    "Variant",
     "classification_scores",
     "correlated_bayes",
     "cross_predict",
     "nadeau_bengio",
     "predict_held_out",
     "regression_scores",
+    "variants",
 ]

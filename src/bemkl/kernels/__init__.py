@@ -7,13 +7,14 @@ from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.functions import cosine, gaussian, laplacian, linear, matern, periodic, polynomial
 from bemkl.kernels.kernel_stack import KernelStack, stack_kernels
 from bemkl.kernels.landmarks import choose_landmarks
-from bemkl.kernels.presets import default_bank, paper_bank
+from bemkl.kernels.presets import BANKS, default_bank, named_bank, paper_bank
 from bemkl.kernels.scaling import spherical
 from bemkl.kernels.sequences import spectrum
 from bemkl.kernels.specs import KernelSpec
 from bemkl.kernels.stack import DenseStack
 
 __all__ = [
+    "BANKS",
     "DenseStack",
     "FactoredStack",
     "KernelBank",
@@ -32,6 +33,7 @@ __all__ = [
     "linear",
     "matern",
     "mean_distance",
+    "named_bank",
     "paper_bank",
     "periodic",
     "polynomial",

@@ -11,6 +11,9 @@ from bemkl.kernels.specs import KernelSpec
 from bemkl.kernels.views import read_samples
 
 _RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_COUNTS = ("chi2", "intersection", "tanimoto", "hamming")
+BANKS = ("default", "paper", "gaussian", "laplacian", "matern", "linear", "cosine", "polynomial", *_COUNTS)
+"""Names that `named_bank` knows."""
 
 
 def paper_bank() -> KernelBank:
@@ -78,3 +81,49 @@ def default_bank(X: Any) -> KernelBank:
             specs.append(KernelSpec("gaussian", on, {"width": widths}))
             specs.append(KernelSpec("polynomial", on, {"degree": 1}))
     return KernelBank(specs, standardise=True, scaling="spherical")
+
+
+def named_bank(name: str, X: Any) -> KernelBank:
+    """
+    Return a bank by its name.
+
+    "default" and "paper" are `default_bank` and `paper_bank`. A kernel function's name is one kernel of that kind on
+    all columns of a table, or on each view of a dict: Gaussian, Laplacian and Matérn kernels as wide as standardised
+    points are apart, polynomial ones of degrees 1, 2 and 3. Kernels of counts and codes see the columns as they are.
+
+    Parameters
+    ----------
+    name : str
+        One of `BANKS`.
+    X : array_like, data frame, sparse matrix, or dict of these
+        Samples that the bank will be fitted on.
+
+    Returns
+    -------
+    KernelBank
+        The bank, not fitted.
+
+    Examples
+    --------
+    >>> views = {"shape": [[1.0, 2.0], [0.5, 3.0]], "size": [[1.0], [2.0]]}
+    >>> named_bank("gaussian", views).fit_transform(views).names
+    ('gaussian(w=1.41421) on shape', 'gaussian(w=1) on size')
+    """
+    if name not in BANKS:
+        raise ValueError(f"bank: expected one of {', '.join(BANKS)}; got {name!r}.")
+    if name in ("default", "paper"):
+        return default_bank(X) if name == "default" else paper_bank()
+    samples = read_samples(X)
+    specs = []
+    everything = list(range(len(samples.names)))
+    for positions in [everything] if samples.kind == "features" else [[j] for j in everything]:
+        on: Any = {f"all {samples.kind}": positions} if samples.kind == "features" else [samples.names[positions[0]]]
+        size = float(np.shape(samples.take(positions))[1])
+        parameters: dict[str, dict[str, Any]] = {
+            "gaussian": {"width": np.sqrt(size)},
+            "laplacian": {"width": size},
+            "matern": {"length": np.sqrt(size)},
+            "polynomial": {"degree": [1, 2, 3]},
+        }
+        specs.append(KernelSpec(name, on, parameters.get(name, {})))
+    return KernelBank(specs, standardise=name not in _COUNTS, scaling="spherical")

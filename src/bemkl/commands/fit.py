@@ -1,0 +1,74 @@
+"""`bemkl fit`: from files to a model."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
+from bemkl.commands.output import json_option, print_json, print_table, say
+from bemkl.commands.settings import MODEL_OPTIONS, Settings, take_settings
+from bemkl.commands.tables import weight_table
+from bemkl.files import Gathered, Sources, refuse_existing, training_samples
+from bemkl.persistence import save_model
+
+_SHOWN = 10
+
+
+@click.command()
+@with_options(*FILE_OPTIONS, *MODEL_OPTIONS)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="MODEL.skops", help="Where to save it."
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@json_option
+def fit(output: Path, force: bool, as_json: bool, **options: Any) -> None:
+    """
+    Fit a model to samples in files, and save it.
+
+    Samples are one table (--data), several tables (--view, repeated) or kernel matrices (--kernel, repeated). Rows are
+    matched by ids, where files have them.
+    """
+    sources, settings = take_sources(options), take_settings(options)
+    refuse_existing(output, force=force)
+    gathered = training_samples(sources, settings.task)
+    say(*gathered.matched.sentences())
+    say(f"{gathered.task.capitalize()}, because {gathered.reason}.")
+    model = settings.estimator(gathered.task, gathered.X).set_params(verbose=int(sys.stderr.isatty()))
+    model.fit(gathered.X, gathered.y)
+    model.set_params(verbose=0)
+    model.files_ = replace(gathered.recipe, settings=_record(sources, settings))
+    save_model(model, output)
+    rows, facts = weight_table(model), _facts(model, gathered, output)
+    if as_json:
+        print_json(facts | {"kernels": rows})
+        return
+    counts = f"{facts['n_samples']} samples, {facts['n_kernels']} kernels"
+    say(f"{counts}, bound {facts['lower_bound']:.6g} after {facts['n_iter']} iterations.")
+    print_table(f"Largest kernel weights of {len(rows)}", rows[:_SHOWN])
+    say(f"Saved to {output}.")
+
+
+def _facts(model: Any, gathered: Gathered, output: Path) -> dict[str, Any]:
+    return {
+        "task": gathered.task,
+        "reason": gathered.reason,
+        "n_samples": len(gathered.names),
+        "n_kernels": len(model.kernel_names_),
+        "lower_bound": model.lower_bound_,
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "selected": [model.kernel_names_[position] for position in model.selected_kernels_],
+        "unmatched": {label: ids for label, ids in gathered.matched.unmatched.items() if ids},
+        "output": str(output),
+    }
+
+
+def _record(sources: Sources, settings: Settings) -> dict[str, Any]:
+    """Return files with their checksums, and options: what it takes to do it again."""
+    flags = {name: getattr(sources, name) for name in ("distances", "repair", "keep_incomplete")}
+    return {"files": sources.checksums(), "target": sources.target} | flags | settings.as_json()

@@ -1,0 +1,65 @@
+"""Models from files, and the samples that they are asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from sklearn.base import is_classifier
+
+from bemkl.commands.output import say
+from bemkl.files import Gathered, InputError, Recipe, Sources, new_samples
+from bemkl.persistence import load_model
+
+model_argument = click.argument("model_path", metavar="MODEL.skops", type=click.Path(path_type=Path))
+"""The argument that names a model."""
+
+
+def open_model(path: Path) -> Any:
+    """
+    Load a model.
+
+    Parameters
+    ----------
+    path : Path
+        A file that `bemkl fit` or `save_model` wrote.
+
+    Returns
+    -------
+    BEMKLClassifier or BEMKLRegressor
+        The fitted model.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file.", "Fit a model first: bemkl fit ... -o model.skops.")
+    model = load_model(path)
+    if not hasattr(model, "kernel_names_") or not hasattr(model, "contributions"):
+        raise InputError(f"{path}: holds a {type(model).__name__}.", "Expected a classifier or regressor of bemkl.")
+    return model
+
+
+def read_for(model: Any, sources: Sources) -> Gathered:
+    """
+    Read samples for a model, and say what did not match.
+
+    Parameters
+    ----------
+    model : BEMKLClassifier or BEMKLRegressor
+        A model that `bemkl fit` saved.
+    sources : Sources
+        The files.
+
+    Returns
+    -------
+    Gathered
+        The samples.
+    """
+    recipe = getattr(model, "files_", None)
+    if not isinstance(recipe, Recipe):
+        raise InputError(
+            "The model was not fitted by `bemkl fit`: it does not know which columns of which files it takes.",
+            "Load it in Python with bemkl.load_model, and call its predict.",
+        )
+    gathered = new_samples(sources, recipe, "classification" if is_classifier(model) else "regression")
+    say(*gathered.matched.sentences())
+    return gathered

@@ -1,0 +1,92 @@
+"""`bemkl report`: a page about a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from bemkl.commands.evaluate import folds_option, one_target
+from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
+from bemkl.commands.models import model_argument, open_model, read_for
+from bemkl.commands.output import json_option, print_json, progress, say
+from bemkl.evaluation import HeldOut, cross_predict, predict_held_out
+from bemkl.files import Gathered, InputError, Sources, refuse_existing, write_whole
+from bemkl.report import report_page
+
+
+@click.command()
+@model_argument
+@with_options(*FILE_OPTIONS, folds_option)
+@click.option("--title", help="Heading of the page.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="PAGE.html", help="Where to write it."
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@json_option
+def report(
+    model_path: Path, folds: int, title: str | None, output: Path, force: bool, as_json: bool, **options: Any
+) -> None:
+    """
+    Write a page about a model: one file that needs nothing but a browser.
+
+    With a target, the page has scores. Samples that the model was fitted on are predicted by cross-validation, others
+    by the model itself.
+    """
+    sources = take_sources(options)
+    refuse_existing(output, force=force)
+    model = open_model(model_path)
+    gathered = read_for(model, sources)
+    several = gathered.task == "classification" and np.ndim(gathered.y) == 2
+    if several:
+        say("Several labels a sample are not scored.")
+    held_out, origin = (None, "") if gathered.y is None or several else _held_out(model, gathered, sources, folds)
+    page = report_page(
+        model,
+        gathered.X,
+        held_out=held_out,
+        origin=origin,
+        names=gathered.names,
+        title=title or f"{', '.join(gathered.recipe.targets)}: report on a multiple kernel model",
+        settings=gathered.recipe.settings | {"model": str(model_path), "samples of this page": sources.checksums()},
+    )
+    write_whole(output, page.encode())
+    scores = None if held_out is None else held_out.scores()
+    if as_json:
+        print_json({"output": str(output), "origin": origin, "scores": scores})
+    else:
+        say(f"Written to {output}." + (f" Scores: {origin}." if origin else " Without scores."))
+
+
+def _held_out(model: Any, gathered: Gathered, sources: Sources, folds: int) -> tuple[HeldOut, str]:
+    """Predict samples with known targets, honestly."""
+    known = _seen_in_training(gathered, sources)
+    if not known.any():
+        return predict_held_out(
+            model, gathered.X, one_target(gathered)
+        ), f"{len(known)} samples that were not in training"
+    if not known.all():
+        new = gathered.take(~known)
+        say(f"{int(known.sum())} samples were in training and are left out of the scores.")
+        return predict_held_out(model, new.X, one_target(new)), f"{len(new.names)} samples that were not in training"
+    if gathered.recipe.kind == "kernels" and gathered.names != gathered.recipe.ids:
+        raise InputError(
+            "Some of the training samples alone cannot be cross-validated from kernels.",
+            "Pass the kernels of all training samples, or of new ones.",
+        )
+    y = one_target(gathered)
+    with progress("folds", folds) as advance:
+        held_out = cross_predict(model, gathered.X, y, n_folds=folds, advance=advance)
+    return held_out, f"{folds}-fold cross-validation of the training samples"
+
+
+def _seen_in_training(gathered: Gathered, sources: Sources) -> Any:
+    """Tell which samples the model was fitted on: by ids, or by the checksums of files without ids."""
+    recipe = gathered.recipe
+    if recipe.has_ids and gathered.matched.has_ids:
+        return np.isin(gathered.names, recipe.ids)
+    before = {one["sha256"] for one in recipe.settings["files"].values()}
+    same = before == {one["sha256"] for one in sources.checksums().values()}
+    return np.full(len(gathered.names), same)

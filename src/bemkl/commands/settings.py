@@ -1,0 +1,132 @@
+"""Options of the model, the same for all commands that fit one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
+from bemkl.kernels import BANKS, KernelStack, named_bank
+
+_SHARED = ("kernel_prior", "weights", "intermediate_std", "landmarks", "max_iter", "tol", "n_init")
+
+
+class _DeviationType(click.ParamType[float | str]):
+    """A positive number, or the wish to learn it."""
+
+    name = "NUMBER|learn"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "learn" or isinstance(value, float):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f'expected a number or "learn", got {value!r}.', param, ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """
+    What a user asks of the model.
+
+    Parameters
+    ----------
+    bank : str
+        Name of the bank, for tables and views.
+    task : str or None
+        "classification" or "regression", if the user said so.
+    parameters : dict of str to Any
+        Parameters of both estimators.
+    of_classifier : dict of str to Any
+        Parameters that only the classifier has.
+    """
+
+    bank: str
+    task: str | None
+    parameters: dict[str, Any]
+    of_classifier: dict[str, Any]
+
+    def estimator(self, task: str, X: Any) -> Any:
+        """
+        Return the estimator, not fitted.
+
+        Parameters
+        ----------
+        task : {"classification", "regression"}
+            What it has to predict.
+        X : Any
+            The samples that it will be fitted on.
+
+        Returns
+        -------
+        BEMKLClassifier or BEMKLRegressor
+            The estimator.
+        """
+        kernels = "precomputed" if isinstance(X, KernelStack) else named_bank(self.bank, X)
+        if task == "classification":
+            return BEMKLClassifier(kernels, **self.parameters, **self.of_classifier)
+        return BEMKLRegressor(kernels, **self.parameters)
+
+    def as_json(self) -> dict[str, Any]:
+        """
+        Return the settings for a record of what was done.
+
+        Returns
+        -------
+        dict of str to Any
+            Names and values, as JSON has them.
+        """
+        return {"bank": self.bank, "task": self.task} | self.parameters | self.of_classifier
+
+
+MODEL_OPTIONS = [
+    click.option(
+        "--task", type=click.Choice(["classification", "regression"]), help="Instead of what the target says."
+    ),
+    click.option("--bank", type=click.Choice(BANKS), default="default", show_default=True, help="Kernels on tables."),
+    click.option("--kernel-prior", type=click.Choice(["dense", "sparse"]), default="dense", show_default=True),
+    click.option(
+        "--weights",
+        type=click.Choice(["free", "nonnegative", "factorized", "spike_slab"]),
+        default="free",
+        show_default=True,
+        help="Family of kernel weights.",
+    ),
+    click.option(
+        "--multiclass",
+        type=click.Choice(["shared", "ovr", "pooled", "multinomial"]),
+        default="shared",
+        show_default=True,
+        help="How classes share kernel weights.",
+    ),
+    click.option("--intermediate-std", type=_DeviationType(), default=1.0, show_default=True),
+    click.option("--margin", type=click.FloatRange(min=0.0), default=1.0, show_default=True),
+    click.option("--landmarks", type=click.IntRange(min=1), help="Number of basis points; all samples without it."),
+    click.option("--max-iter", type=click.IntRange(min=1), default=1000, show_default=True),
+    click.option("--tol", type=float, default=1e-4, show_default=True),
+    click.option("--starts", "n_init", type=click.IntRange(min=1), default=1, show_default=True),
+    click.option("--seed", type=int, default=0, show_default=True, help="Draws of starts, landmarks and folds."),
+]
+"""The options, for `with_options`."""
+
+
+def take_settings(options: dict[str, Any]) -> Settings:
+    """
+    Take the options of the model out of those of a command.
+
+    Parameters
+    ----------
+    options : dict of str to Any
+        All options; `MODEL_OPTIONS` are no more among them afterwards.
+
+    Returns
+    -------
+    Settings
+        What the user asks of the model.
+    """
+    parameters = {name: options.pop(name) for name in _SHARED} | {"random_state": options.pop("seed")}
+    of_classifier = {name: options.pop(name) for name in ("multiclass", "margin")}
+    return Settings(options.pop("bank"), options.pop("task"), parameters, of_classifier)

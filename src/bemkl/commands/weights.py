@@ -1,0 +1,53 @@
+"""`bemkl weights`: which kernels matter, and how sure that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bemkl.commands.models import model_argument, open_model
+from bemkl.commands.output import as_csv, json_option, print_json, print_table, say
+from bemkl.commands.tables import weight_table
+from bemkl.files import refuse_existing, write_whole
+
+
+@click.command()
+@model_argument
+@click.option("--coverage", type=click.FloatRange(0.0, 1.0, max_open=True), default=0.95, show_default=True)
+@click.option("--top", type=click.IntRange(min=1), help="Only the largest ones.")
+@click.option("--selected", is_flag=True, help="Only kernels that the combination uses.")
+@click.option("--csv", "as_text", is_flag=True, help="Print CSV.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.csv", help="Instead of printing.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@json_option
+def weights(
+    model_path: Path,
+    coverage: float,
+    top: int | None,
+    selected: bool,
+    as_text: bool,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """
+    Show which kernels matter, and how sure that is.
+
+    Weight and standard deviation under the posterior, an interval, and the share of the kernel in how the decisions on
+    the training samples vary.
+    """
+    if output is not None:
+        refuse_existing(output, force=force)
+    model = open_model(model_path)
+    rows = weight_table(model, coverage)
+    rows = [row for row in rows if not selected or row["selected"] == "yes"][:top]
+    if output is not None:
+        write_whole(output, as_csv(rows).encode())
+        say(f"{len(rows)} weights in {output}.")
+    if as_json:
+        print_json(rows)
+    elif as_text:
+        click.echo(as_csv(rows), nl=False)
+    elif output is None:
+        print_table(f"{len(rows)} of {len(model.kernel_names_)} kernels", rows)

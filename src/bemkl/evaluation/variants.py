@@ -1,0 +1,104 @@
+"""What a combination of views is compared with: each of them alone, all columns in one, and the mean kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from bemkl.arrays import Array
+from bemkl.kernels import KernelStack, stack_kernels
+
+OURS = "all together"
+"""Name of the combination itself."""
+MEAN = "mean kernel"
+"""Name of the model with one kernel, the mean of all."""
+JOINED = "one view of all columns"
+"""Name of the model that sees all columns as one view."""
+
+Build = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """
+    A model and what it sees of the samples.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables.
+    model : estimator
+        The model, not fitted.
+    X : Any
+        What it sees.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    X: Any = field(repr=False)
+
+
+def variants(X: Any, build: Build) -> list[Variant]:
+    """
+    Return the combination of all kernels, and what to compare it with.
+
+    Every variant is the same Bayesian model with the same settings, so that all scores are to be had for all. The mean
+    kernel is one kernel with a weight of its own.
+
+    Parameters
+    ----------
+    X : dict of str to ndarray, or KernelStack
+        Columns of a table, matrices of views, or kernels between all samples.
+    build : callable
+        Maps samples to an estimator that suits them.
+
+    Returns
+    -------
+    list of Variant
+        The combination first.
+    """
+    found = [Variant(OURS, build(X), X)]
+    if isinstance(X, KernelStack):
+        single = {name: X[:, :, [name]] for name in X.names} if len(X.names) > 1 else {}
+        return [
+            *found,
+            *(Variant(f"only {name}", build(kernel), kernel) for name, kernel in single.items()),
+            *([Variant(MEAN, build(X), mean_kernel(X))] if single else []),
+        ]
+    views = any(np.ndim(view) == 2 for view in X.values())
+    if views and len(X) > 1:
+        found += [Variant(f"only {name}", build({name: view}), {name: view}) for name, view in X.items()]
+        if not any(np.isnan(view).any() for view in X.values()):
+            joined = {JOINED: np.hstack(list(X.values()))}
+            found.append(Variant(JOINED, build(joined), joined))
+    combined = build(X)
+    bank, alone = combined.kernels, combined.set_params(kernels="precomputed")
+    return [*found, Variant(MEAN, make_pipeline(bank, FunctionTransformer(mean_kernel), alone), X)]
+
+
+def mean_kernel(stack: KernelStack) -> KernelStack:
+    """
+    Return the mean of several kernels as a stack of one.
+
+    Parameters
+    ----------
+    stack : KernelStack
+        The kernels.
+
+    Returns
+    -------
+    KernelStack
+        Their mean.
+
+    Examples
+    --------
+    >>> mean_kernel(stack_kernels({"a": np.eye(2), "b": np.ones((2, 2))})).dense().values[0].tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    mean: Array = np.mean(stack.dense().values, axis=0)
+    return stack_kernels({MEAN: mean})

@@ -1,0 +1,19 @@
+"""Tables, views, matrices and targets on disk, and the samples that they become."""
+
+from bemkl.files.problems import InputError, listed
+from bemkl.files.recipe import Recipe
+from bemkl.files.samples import new_samples, training_samples
+from bemkl.files.sources import Gathered, Sources
+from bemkl.files.writing import refuse_existing, write_whole
+
+__all__ = [
+    "Gathered",
+    "InputError",
+    "Recipe",
+    "Sources",
+    "listed",
+    "new_samples",
+    "refuse_existing",
+    "training_samples",
+    "write_whole",
+]

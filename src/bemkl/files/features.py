@@ -1,0 +1,201 @@
+"""Samples from tables: one with features, or several with views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.files.matching import Matched, Part, match
+from bemkl.files.problems import InputError, listed
+from bemkl.files.reading import read_table
+from bemkl.files.recipe import Recipe
+from bemkl.files.sources import TARGET, Sources
+from bemkl.files.tables import FileTable
+from bemkl.files.targets import FileTarget
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """
+    A table of features.
+
+    Parameters
+    ----------
+    name : str
+        Name of the view; nothing for the only table.
+    table : FileTable
+        The table.
+    columns : list of str
+        The columns that are features.
+    id_column : str or None
+        The column with ids of rows.
+    """
+
+    name: str
+    table: FileTable
+    columns: list[str]
+    id_column: str | None
+
+    @property
+    def label(self) -> str:
+        """What to call it in messages."""
+        return f"{self.name} ({self.table.path})" if self.name else str(self.table.path)
+
+    @property
+    def part(self) -> Part:
+        """Its rows."""
+        return rows_of(self.label, self.table, self.id_column)
+
+
+def rows_of(label: str, table: FileTable, id_column: str | None) -> Part:
+    """
+    Return the rows of a table for matching.
+
+    Parameters
+    ----------
+    label : str
+        What to call the file in messages.
+    table : FileTable
+        The table.
+    id_column : str or None
+        The column with ids of rows.
+
+    Returns
+    -------
+    Part
+        The rows.
+    """
+    return Part(label, table.n_rows, None if id_column is None else table.ids(id_column))
+
+
+def training_features(sources: Sources, target: FileTarget) -> tuple[Any, Matched, Recipe]:
+    """
+    Read the features of training samples.
+
+    Parameters
+    ----------
+    sources : Sources
+        The files.
+    target : FileTarget
+        The target; its columns are no features.
+
+    Returns
+    -------
+    X : dict of str to ndarray
+        Columns of a table, or matrices of views.
+    matched : Matched
+        The samples.
+    recipe : Recipe
+        What predictions have to know.
+    """
+    found = _read(sources, target)
+    columns = {features.name: features.columns for features in found}
+    recipe = Recipe(sources.kind, columns, {features.name: features.table.named for features in found})
+    matched = _match(sources, found, target)
+    return _assembled(found, recipe, matched), matched, recipe
+
+
+def new_features(sources: Sources, recipe: Recipe, target: FileTarget | None) -> tuple[Any, Matched]:
+    """
+    Read the features of samples for a fitted model.
+
+    Parameters
+    ----------
+    sources : Sources
+        The files.
+    recipe : Recipe
+        How the files of training became samples.
+    target : FileTarget or None
+        The target, where it is known.
+
+    Returns
+    -------
+    X : dict of str to ndarray
+        Columns of a table, or matrices of views, as in training.
+    matched : Matched
+        The samples.
+    """
+    unknown = [name for name in sources.views if name not in recipe.columns]
+    missing = [name for name in recipe.columns if name and name not in sources.views]
+    if unknown or (missing and not sources.keep_incomplete):
+        raise InputError(
+            f"Expected the views {listed(list(recipe.columns))}, got {listed(list(sources.views))}.",
+            "Name views as in training. With --keep-incomplete, a view that is not given counts as missing.",
+        )
+    found = [
+        Features(features.name, features.table, _columns_of_training(features, recipe), features.id_column)
+        for features in _read(sources, target)
+    ]
+    matched = _match(sources, found, target)
+    return _assembled(found, recipe, matched), matched
+
+
+def _read(sources: Sources, target: FileTarget | None) -> list[Features]:
+    """Read the tables, and find the columns of each that are features."""
+    paths: dict[str, Path] = {"": sources.data} if sources.data is not None else dict(sources.views)
+    found = []
+    for name, path in paths.items():
+        table = read_table(path, sources.delimiter)
+        # A target that is in the same file is no feature.
+        same = target is not None and target.table.path.resolve() == path.resolve()
+        hidden = target.columns if target is not None and same else []
+        id_column = table.id_column(sources.id_column, exclude=hidden)
+        columns = [column for column in table.columns if column != id_column and column not in hidden]
+        if not columns:
+            raise InputError(f"{path}: there are no columns but ids and target.", "Check the file and --id.")
+        found.append(Features(name, table, columns, id_column))
+    return found
+
+
+def _match(sources: Sources, found: list[Features], target: FileTarget | None) -> Matched:
+    parts = [] if target is None else [rows_of(TARGET, target.table, target.id_column)]
+    labels = [features.label for features in found]
+    incomplete = labels if sources.keep_incomplete and sources.kind == "views" else []
+    return match([*parts, *(features.part for features in found)], incomplete)
+
+
+def _assembled(found: list[Features], recipe: Recipe, matched: Matched) -> Any:
+    """Put rows into the order of the samples; a sample that lacks a view has a row of NaN."""
+    views = {name: np.full((len(matched.names), len(columns)), np.nan) for name, columns in recipe.columns.items()}
+    for features in found:
+        rows = matched.rows[features.label]
+        views[features.name][rows >= 0] = features.table.numbers(features.columns)[rows[rows >= 0]]
+        _refuse_gaps(features, views[features.name], matched, whole_rows=recipe.kind == "views")
+    return views if recipe.kind == "views" else dict(zip(recipe.columns[""], views[""].T, strict=True))
+
+
+def _refuse_gaps(features: Features, values: Array, matched: Matched, *, whole_rows: bool) -> None:
+    """Refuse cells without a value; a sample may lack a view, but not a part of it."""
+    gaps = ~np.isfinite(values)
+    if whole_rows:
+        gaps &= ~np.isnan(values).all(axis=1, keepdims=True)
+    if gaps.any():
+        row, column = np.argwhere(gaps)[0]
+        raise InputError(
+            f"{features.table.path}, sample {matched.names[row]}, column {features.columns[column]!r}: the value is "
+            f"missing or infinite ({int(gaps.sum())} such cells).",
+            "Impute it, drop the column, or leave the whole row of a view empty: then the sample lacks the view.",
+        )
+
+
+def _columns_of_training(features: Features, recipe: Recipe) -> list[str]:
+    """Return the columns of training in a table, in their order."""
+    wanted, path = recipe.columns[features.name], features.table.path
+    if features.table.named and recipe.named[features.name]:
+        missing = [column for column in wanted if column not in features.columns]
+        if missing:
+            raise InputError(
+                f"{path}: there is no column {listed(missing)}, which the model was fitted on.",
+                "Pass the same columns as in training; others are left out.",
+            )
+        return wanted
+    if len(features.columns) != len(wanted):
+        raise InputError(
+            f"{path}: expected the {len(wanted)} columns of training, got {len(features.columns)}.",
+            "Pass the same columns in the same order.",
+        )
+    return features.columns

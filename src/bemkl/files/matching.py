@@ -1,0 +1,152 @@
+"""Rows of several files that belong together: by ids, or by order where files have none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.files.problems import InputError, listed
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """
+    The rows of a file.
+
+    Parameters
+    ----------
+    label : str
+        What to call the file in messages.
+    n_rows : int
+        Number of rows.
+    ids : list of str or None
+        Their ids.
+    """
+
+    label: str
+    n_rows: int
+    ids: list[str] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matched:
+    """
+    Samples, and where each file has them.
+
+    Parameters
+    ----------
+    names : list of str
+        Ids of the samples, or numbers from 1 on.
+    rows : dict of str to ndarray of shape (n_samples,)
+        By file, the row of each sample; -1 for a sample that the file lacks.
+    unmatched : dict of str to list of str
+        By file, ids of rows that have no partner in the other files.
+    by_order : list of str
+        Files without ids, whose rows were taken in the order of the others.
+    has_ids : bool
+        Whether the names are ids.
+    """
+
+    names: list[str]
+    rows: dict[str, Rows]
+    unmatched: dict[str, list[str]]
+    by_order: list[str]
+    has_ids: bool
+
+    def take(self, keep: npt.NDArray[np.bool_]) -> Matched:
+        """
+        Keep some samples.
+
+        Parameters
+        ----------
+        keep : ndarray of shape (n_samples,)
+            Whether to keep them.
+
+        Returns
+        -------
+        Matched
+            These.
+        """
+        names = [name for name, kept in zip(self.names, keep, strict=True) if kept]
+        return replace(self, names=names, rows={label: rows[keep] for label, rows in self.rows.items()})
+
+    def sentences(self) -> list[str]:
+        """
+        Say what did not match.
+
+        Returns
+        -------
+        list of str
+            A sentence a file that had something to say.
+        """
+        said = [
+            f"{label}: left out {len(ids)} {'row' if len(ids) == 1 else 'rows'} without a partner: {listed(ids, 10)}."
+            for label, ids in self.unmatched.items()
+            if ids
+        ]
+        lacking = {label: [self.names[i] for i in np.flatnonzero(rows < 0)] for label, rows in self.rows.items()}
+        said += [
+            f"{label}: lacks {len(ids)} of the {len(self.names)} samples: {listed(ids, 10)}."
+            for label, ids in lacking.items()
+            if ids
+        ]
+        if self.has_ids and self.by_order:
+            said.append(f"{', '.join(self.by_order)}: no ids, rows are taken in the order of the other files.")
+        return said
+
+
+def match(parts: Sequence[Part], may_lack: Collection[str] = ()) -> Matched:
+    """
+    Find the samples that all files have.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The files; samples come in the order of the first one with ids.
+    may_lack : collection of str
+        Files that need not have every sample.
+
+    Returns
+    -------
+    Matched
+        The samples.
+
+    Examples
+    --------
+    >>> found = match([Part("y.csv", 3, ["a", "b", "c"]), Part("x.csv", 3, ["c", "a", "d"])])
+    >>> found.names, found.rows["x.csv"].tolist(), found.unmatched
+    (['a', 'c'], [1, 0], {'y.csv': ['b'], 'x.csv': ['d']})
+    """
+    named = [part for part in parts if part.ids is not None]
+    by_order = [part for part in parts if part.ids is None]
+    first = named[0] if named else parts[0]
+    different = [part for part in by_order if part.n_rows != first.n_rows]
+    if different:
+        sizes = ", ".join(f"{part.label} has {part.n_rows} rows" for part in (first, *different))
+        raise InputError(
+            f"Rows cannot be matched: {sizes}, and not all files have ids.",
+            "Give every table an id column (--id names it), or the same rows in the same order.",
+        )
+    if not named:
+        every = np.arange(first.n_rows)
+        names = [str(row + 1) for row in every]
+        return Matched(names, {part.label: every for part in parts}, {}, [part.label for part in parts], False)
+    places = {part.label: {name: row for row, name in enumerate(part.ids or [])} for part in named}
+    needed = [part for part in named if part.label not in may_lack]
+    candidates = [name for part in needed or named for name in part.ids or []]
+    common = [name for name in dict.fromkeys(candidates) if all(name in places[part.label] for part in needed)]
+    if not common:
+        shown = "; ".join(f"{part.label} has {listed(part.ids or [], 3)}" for part in named)
+        raise InputError(f"No id is in all files: {shown}.", "Check the id columns (--id), and how ids are written.")
+    inside = set(common)
+    rows = {
+        part.label: np.array([places[part.label].get(name, -1) for name in common], dtype=np.intp) for part in named
+    }
+    rows |= {part.label: rows[first.label] for part in by_order}
+    unmatched = {part.label: [name for name in part.ids or [] if name not in inside] for part in named}
+    return Matched(common, rows, unmatched, [part.label for part in by_order], True)

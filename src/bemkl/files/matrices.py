@@ -1,0 +1,158 @@
+"""Matrices on disk: NPY, NPZ, MATLAB files and CSV, with ids where they have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.files.matfiles import read_matfile
+from bemkl.files.problems import InputError, listed
+from bemkl.files.reading import DELIMITERS, load_array, read_lines, refuse_missing
+from bemkl.files.tables import read_number, refuse_duplicates
+
+MATRIX_ENDINGS = (".npy", ".npz", ".mat", *DELIMITERS)
+"""Endings of files that `read_matrices` knows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileMatrix:
+    """
+    A matrix as it is on disk.
+
+    Parameters
+    ----------
+    path : Path
+        Where it comes from, for messages.
+    values : ndarray of shape (n_rows, n_columns)
+        Its entries.
+    rows : list of str or None
+        Ids of the rows.
+    columns : list of str or None
+        Ids of the columns.
+    """
+
+    path: Path
+    values: Array = field(repr=False)
+    rows: list[str] | None = None
+    columns: list[str] | None = None
+
+
+def read_matrices(path: Path, variable: str | None = None, delimiter: str | None = None) -> dict[str, FileMatrix]:
+    """
+    Read the matrices of a file.
+
+    Parameters
+    ----------
+    path : Path
+        A file that ends with one of `MATRIX_ENDINGS`.
+    variable : str, optional
+        Only this one of an NPZ or MATLAB file.
+    delimiter : str, optional
+        What is between the cells of a text file, instead of what its ending says.
+
+    Returns
+    -------
+    dict of str to FileMatrix
+        By the names of the variables; by the name of the file where it has no variables.
+    """
+    ending = path.suffix.lower()
+    if ending not in MATRIX_ENDINGS:
+        raise InputError(f"{path}: a matrix ends with {', '.join(MATRIX_ENDINGS)}.", "Save it as one of these.")
+    refuse_missing(path)
+    if ending in DELIMITERS:
+        found = {path.stem: _read_text(path, delimiter or DELIMITERS[ending])}
+    elif ending == ".npy":
+        found = {path.stem: FileMatrix(path, load_array(path))}
+    else:
+        found = {name: FileMatrix(path, values) for name, values in _read_variables(path, ending).items()}
+    if variable is not None:
+        if variable not in found:
+            raise InputError(f"{path}: there is no {variable!r} in it, but {listed(list(found))}.", "Check the name.")
+        found = {variable: found[variable]}
+    return {name: _checked(name, matrix) for name, matrix in found.items()}
+
+
+def _read_variables(path: Path, ending: str) -> dict[str, Any]:
+    if ending == ".npz":
+        try:
+            with load_array(path) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        except (ValueError, OSError) as error:
+            raise InputError(f"{path}: cannot be read ({error!s:.120}).", "Save plain arrays.") from None
+        arrays = {name: values for name, values in arrays.items() if values.ndim == 2 and values.dtype.kind in "fiu"}
+    else:
+        try:
+            arrays = read_matfile(path)
+        except (ValueError, ImportError, OSError) as error:
+            raise InputError(f"{path}: cannot be read.", f"{error!s:.200}") from None
+        # A scalar or a vector of MATLAB is a matrix too.
+        arrays = {name: values for name, values in arrays.items() if min(values.shape) > 1}
+    if not arrays:
+        raise InputError(f"{path}: there is no matrix of numbers in it.", "Check the file.")
+    return arrays
+
+
+def _read_text(path: Path, delimiter: str) -> FileMatrix:
+    """Read a matrix with ids above and before its rows, above them only, or without any."""
+    rows = read_lines(path, delimiter)
+    if all(read_number(cell) is not None and cell.strip() for cell in rows[0]):
+        return FileMatrix(path, _numbers(path, rows, first_row=1, first_column=1))
+    header, body = [cell.strip() for cell in rows[0]], rows[1:]
+    if not body:
+        raise InputError(f"{path}: there are no rows below the ids.", "Check the file.")
+    ids: list[str] | None
+    if len(body[0]) == len(header) and (
+        header[0] == "" or read_number(body[0][0]) is None or header[0].lower() == "id"
+    ):
+        ids, columns = [row[0].strip() for row in body], header[1:]
+        values = _numbers(path, [row[1:] for row in body], first_row=2, first_column=2)
+    else:
+        values, columns = _numbers(path, body, first_row=2, first_column=1), header
+        ids = columns if len(columns) == len(body) else None
+    if len(columns) != values.shape[1]:
+        raise InputError(f"{path}: {len(columns)} ids for {values.shape[1]} columns.", "Check the first row.")
+    refuse_duplicates(path, columns)
+    return FileMatrix(path, values, None if ids is None else refuse_duplicates(path, ids), columns)
+
+
+def _numbers(path: Path, rows: list[list[str]], *, first_row: int, first_column: int) -> Array:
+    """Read entries, and name the first that is no number."""
+    width = len(rows[0])
+    for number, row in enumerate(rows, start=first_row):
+        if len(row) != width:
+            raise InputError(
+                f"{path}, row {number}: expected {width} entries as in the row before, got {len(row)}.",
+                "Check the row, and the delimiter (--delimiter).",
+            )
+    try:
+        return np.array(rows, dtype=np.float64)
+    except ValueError:
+        for number, row in enumerate(rows, start=first_row):
+            for column, cell in enumerate(row, start=first_column):
+                value = read_number(cell)
+                if value is None or np.isnan(value):
+                    raise InputError(
+                        f"{path}, row {number}, column {column}: expected a number, got {cell!r}.",
+                        "A matrix has no missing entries; check the cell, and the delimiter (--delimiter).",
+                    ) from None
+        raise
+
+
+def _checked(name: str, matrix: FileMatrix) -> FileMatrix:
+    values = np.asarray(matrix.values)
+    if values.ndim != 2 or not values.size or values.dtype.kind not in "fiub":
+        raise InputError(
+            f"{matrix.path}, {name!r}: expected a matrix of numbers, got {values.dtype} of shape {values.shape}.",
+            "Rows are samples, columns are training samples.",
+        )
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise InputError(
+            f"{matrix.path}, {name!r}, row {row + 1}, column {column + 1}: the entry is {values[row, column]}.",
+            "A matrix has no missing or infinite entries.",
+        )
+    return FileMatrix(matrix.path, np.asarray(values, dtype=np.float64), matrix.rows, matrix.columns)

@@ -1,0 +1,46 @@
+"""What is wrong with a file, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class InputError(ValueError):
+    """
+    Something in the input that two lines can explain.
+
+    Parameters
+    ----------
+    what : str
+        Where it is, and what it is.
+    advice : str
+        The way out.
+    """
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__(f"{what}\n{advice}")
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """
+    Name some things in a sentence.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All of them.
+    most : int
+        How many to name.
+
+    Returns
+    -------
+    str
+        The first ones, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

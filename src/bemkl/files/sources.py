@@ -1,0 +1,143 @@
+"""The files that a user names, and the samples that they become."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.files.matching import Matched
+from bemkl.files.problems import InputError
+from bemkl.files.recipe import Recipe
+from bemkl.files.targets import Values
+
+TARGET = "target"
+"""What the file of the target is called where rows are matched."""
+OPTIONS = {"table": "--data", "views": "--view", "kernels": "--kernel"}
+"""The option of each kind of samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """
+    The files that a user names.
+
+    Parameters
+    ----------
+    data : Path or None
+        One table, whose columns are features.
+    views : dict of str to Path
+        Several tables, by name.
+    kernels : tuple of (str or None, Path, str or None)
+        Matrices: name, file, and variable in the file. Without a name, all matrices of the file by their own names.
+    target : str or None
+        File and columns of what is to be predicted.
+    id_column : str or None
+        The column to match rows by.
+    delimiter : str or None
+        What is between the cells of text files, instead of what their endings say.
+    distances : bool
+        Whether matrices are distances.
+    repair : bool
+        Whether matrices that are no kernels are made kernels.
+    keep_incomplete : bool
+        Whether samples that lack a view are kept.
+    """
+
+    data: Path | None = None
+    views: dict[str, Path] = field(default_factory=dict)
+    kernels: tuple[tuple[str | None, Path, str | None], ...] = ()
+    target: str | None = None
+    id_column: str | None = None
+    delimiter: str | None = None
+    distances: bool = False
+    repair: bool = False
+    keep_incomplete: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What the samples are: "table", "views" or "kernels"."""
+        given = {"table": self.data is not None, "views": bool(self.views), "kernels": bool(self.kernels)}
+        found = [kind for kind, there in given.items() if there]
+        if len(found) != 1:
+            raise InputError(
+                f"Expected one kind of samples, got {' and '.join(OPTIONS[kind] for kind in found) or 'none'}.",
+                "Pass --data with one table, --view for each of several, or --kernel for each matrix.",
+            )
+        return found[0]
+
+    def checksums(self) -> dict[str, dict[str, str]]:
+        """
+        Return what it takes to know the files again.
+
+        Returns
+        -------
+        dict of str to dict of str to str
+            By the name of a view or kernel, path and SHA-256 of its file.
+        """
+        paths = {"data": self.data} if self.data is not None else dict(self.views)
+        paths |= {name or str(path): path for name, path, _ in self.kernels}
+        return {name: {"path": str(path), "sha256": _digest(path)} for name, path in paths.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """
+    Samples from files.
+
+    Parameters
+    ----------
+    X : dict of ndarray, or KernelStack
+        The samples, as an estimator takes them: columns of a table, matrices of views, or kernels.
+    matched : Matched
+        Names of the samples, and how rows of files were matched.
+    recipe : Recipe
+        What predictions have to know.
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets), or None
+        What is to be predicted, where it is known.
+    task : {"classification", "regression", ""}
+        What the target asks for; nothing without a target.
+    reason : str
+        Why that is the task.
+    """
+
+    X: Any = field(repr=False)
+    matched: Matched = field(repr=False)
+    recipe: Recipe = field(repr=False)
+    y: Values | None = field(default=None, repr=False)
+    task: str = ""
+    reason: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Ids of the samples, or numbers from 1 on."""
+        return self.matched.names
+
+    def take(self, rows: npt.NDArray[np.bool_]) -> Gathered:
+        """
+        Keep some samples.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples,)
+            Whether to keep them.
+
+        Returns
+        -------
+        Gathered
+            These.
+        """
+        kept = self.X[np.flatnonzero(rows)] if self.recipe.kind == "kernels" else _rows_of_each(self.X, rows)
+        return replace(self, X=kept, matched=self.matched.take(rows), y=None if self.y is None else self.y[rows])
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _rows_of_each(X: dict[str, Any], rows: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    return {name: values[rows] for name, values in X.items()}

@@ -1,0 +1,253 @@
+"""A table from disk: named columns of text or numbers and, where it has them, ids of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.files.problems import InputError, listed
+
+_MISSING = {"", "na", "n/a", "nan", "null"}
+_ID_NAMES = {"", "id", "ids", "index", "name", "sample", "sample_id", "sampleid", "__index_level_0__", "unnamed: 0"}
+
+Cells = Sequence[str] | Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileTable:
+    """
+    A table as it is on disk.
+
+    Parameters
+    ----------
+    path : Path
+        Where it comes from, for messages.
+    columns : tuple of str
+        Names of the columns.
+    cells : tuple of sequences of str or ndarrays
+        The columns: text as it was read, or numbers.
+    first_row : int
+        Number of the first row, as a user counts the lines of the file.
+    named : bool
+        Whether the file has names of columns; those of arrays are only numbered.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    cells: tuple[Cells, ...] = field(repr=False)
+    first_row: int = 1
+    named: bool = True
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.cells[0])
+
+    def texts(self, column: str) -> list[str | None]:
+        """
+        Return a column as text.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+
+        Returns
+        -------
+        list of str or None
+            The cells without blanks at their ends; None where there is nothing.
+        """
+        return [_text(cell) for cell in self.cells[self._position(column)]]
+
+    def numbers(self, columns: Sequence[str]) -> Array:
+        """
+        Return columns as numbers.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Their names.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            The numbers, NaN where there is nothing.
+
+        Raises
+        ------
+        InputError
+            If a cell is no number; it names row and column.
+        """
+        table = np.empty((self.n_rows, len(columns)))
+        for place, column in enumerate(columns):
+            cells = self.cells[self._position(column)]
+            try:
+                table[:, place] = np.array(cells, dtype=np.float64)
+                continue
+            except ValueError:  # something is missing, or is no number
+                pass
+            for row, cell in enumerate(cells):
+                number = read_number(cell)
+                if number is None:
+                    raise InputError(
+                        f"{self.path}, row {row + self.first_row}, column {column!r}: expected a number, got {cell!r}.",
+                        "Code it as a number, leave the cell empty if the value is missing, or drop the column.",
+                    )
+                table[row, place] = number
+        return table
+
+    def is_numeric(self, column: str) -> bool:
+        """
+        Tell whether all cells of a column that hold something hold numbers.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+
+        Returns
+        -------
+        bool
+            Whether they do.
+        """
+        cells = self.cells[self._position(column)]
+        return isinstance(cells, np.ndarray) or all(read_number(cell) is not None for cell in cells)
+
+    def id_column(self, wanted: str | None, exclude: Sequence[str] = ()) -> str | None:
+        """
+        Find the column that names the rows.
+
+        Parameters
+        ----------
+        wanted : str or None
+            Its name, or None for the first column if it is called like one ("id", "sample", nothing, ...) or holds
+            text for the most part.
+        exclude : sequence of str
+            Columns that it cannot be.
+
+        Returns
+        -------
+        str or None
+            Its name; None if there is none.
+        """
+        if wanted is not None:
+            if wanted in self.columns:
+                return wanted
+            if not self.named:
+                return None
+            raise InputError(
+                f"{self.path}: there is no column {wanted!r} to match rows by; the columns are {listed(self.columns)}.",
+                "Give every table that column, or name another one with --id.",
+            )
+        first = self.columns[0]
+        if not self.named or len(self.columns) == 1 or first in exclude:
+            return None
+        if first.strip().lower() in _ID_NAMES:
+            return first
+        cells = self.cells[0]
+        text = 0 if isinstance(cells, np.ndarray) else sum(read_number(cell) is None for cell in cells)
+        return first if 2 * text > self.n_rows else None
+
+    def ids(self, column: str) -> list[str]:
+        """
+        Return the ids of the rows.
+
+        Parameters
+        ----------
+        column : str
+            The column with the ids.
+
+        Returns
+        -------
+        list of str
+            The ids.
+
+        Raises
+        ------
+        InputError
+            If one is empty, or there twice.
+        """
+        found = self.texts(column)
+        if None in found:
+            row = found.index(None) + self.first_row
+            raise InputError(
+                f"{self.path}, row {row}: the id in column {column!r} is empty.",
+                "Give every row an id, or name another column with --id.",
+            )
+        ids = [name for name in found if name is not None]
+        return refuse_duplicates(self.path, ids)
+
+    def _position(self, column: str) -> int:
+        if column not in self.columns:
+            raise InputError(
+                f"{self.path}: there is no column {column!r}; the columns are {listed(self.columns)}.",
+                "Check the name, and the delimiter of the file.",
+            )
+        return self.columns.index(column)
+
+
+def refuse_duplicates(path: Path, ids: list[str]) -> list[str]:
+    """
+    Refuse ids that are there twice.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for the message.
+    ids : list of str
+        The ids.
+
+    Returns
+    -------
+    list of str
+        The same ids.
+    """
+    seen: set[str] = set()
+    twice = [name for name in ids if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    if twice:
+        raise InputError(
+            f"{path}: ids have to be different, these are there more than once: {listed(list(dict.fromkeys(twice)))}.",
+            "Keep one row of each, or name another column with --id.",
+        )
+    return ids
+
+
+def read_number(cell: str) -> float | None:
+    """
+    Read a number.
+
+    Parameters
+    ----------
+    cell : str
+        A cell.
+
+    Returns
+    -------
+    float or None
+        The number, NaN for a missing one, None for anything else.
+
+    Examples
+    --------
+    >>> read_number("1e3"), read_number("NA"), read_number("high")
+    (1000.0, nan, None)
+    """
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan if cell.strip().lower() in _MISSING else None
+
+
+def _text(cell: Any) -> str | None:
+    """Read text; whole numbers have no decimal point."""
+    if isinstance(cell, str):
+        stripped = cell.strip()
+        return None if stripped.lower() in _MISSING else stripped
+    if np.isnan(cell):
+        return None
+    return str(int(cell)) if float(cell).is_integer() else repr(float(cell))

@@ -1,0 +1,148 @@
+"""What is to be predicted: columns of a table, and whether they are classes or numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.files.problems import InputError, listed
+from bemkl.files.reading import read_table
+from bemkl.files.tables import FileTable
+
+TASKS = ("classification", "regression")
+"""What a target can ask for."""
+_MOST_CLASSES = 20
+
+Values = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileTarget:
+    """
+    Columns of a table that are to be predicted.
+
+    Parameters
+    ----------
+    table : FileTable
+        The table.
+    columns : list of str
+        The columns.
+    id_column : str or None
+        The column with ids of rows.
+    """
+
+    table: FileTable
+    columns: list[str]
+    id_column: str | None
+
+    def known(self) -> npt.NDArray[np.bool_]:
+        """
+        Tell which rows have a value in all columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Whether they do.
+        """
+        there = zip(*(self.table.texts(column) for column in self.columns), strict=True)
+        return np.array([None not in texts for texts in there])
+
+    def task(self, rows: npt.NDArray[np.intp]) -> tuple[str, str]:
+        """
+        Infer whether the target is of classes or of numbers.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The rows that count.
+
+        Returns
+        -------
+        task : {"classification", "regression"}
+            What it is.
+        reason : str
+            Why, in a few words.
+        """
+        if not all(map(self.table.is_numeric, self.columns)):
+            return "classification", "the target is text"
+        numbers = self.table.numbers(self.columns)[rows]
+        different = len(np.unique(numbers))
+        if not np.array_equal(numbers, np.round(numbers)):
+            return "regression", "the target has fractions"
+        if different <= max(2, min(_MOST_CLASSES, len(rows) // 5)):
+            return "classification", f"the target has {different} different whole numbers"
+        return "regression", f"the target has {different} different numbers"
+
+    def values(self, rows: npt.NDArray[np.intp], task: str) -> Values:
+        """
+        Return the target.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Which rows.
+        task : {"classification", "regression"}
+            What it is.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_columns)
+            Labels or numbers; several columns of zeros and ones are several labels a sample.
+        """
+        if task == "regression":
+            numbers = self.table.numbers(self.columns)[rows]
+            return numbers[:, 0] if len(self.columns) == 1 else numbers
+        if len(self.columns) > 1:
+            numbers = self.table.numbers(self.columns)[rows]
+            if not np.isin(numbers, (0.0, 1.0)).all():
+                raise InputError(
+                    f"{self.table.path}: several columns of classes have to hold 0 and 1, one a label.",
+                    "Name one column after the colon, or pass --task regression.",
+                )
+            return numbers.astype(int)
+        texts = self.table.texts(self.columns[0])
+        labels = np.array([texts[row] for row in rows], dtype=str)
+        try:
+            return labels.astype(int) if (labels.astype(int).astype(str) == labels).all() else labels
+        except ValueError:
+            return labels
+
+
+def read_target(text: str, id_column: str | None, delimiter: str | None) -> FileTarget:
+    """
+    Read the table of a target.
+
+    Parameters
+    ----------
+    text : str
+        A file, or a file, a colon and one or more columns with commas between them.
+    id_column : str or None
+        The column with ids of rows, if the user named one.
+    delimiter : str or None
+        What is between cells, if the user said so.
+
+    Returns
+    -------
+    FileTarget
+        The target.
+    """
+    path, columns = Path(text), None
+    if not path.is_file() and ":" in text:
+        before, _, after = text.rpartition(":")
+        path, columns = Path(before), [name.strip() for name in after.split(",")]
+    table = read_table(path, delimiter)
+    found = table.id_column(id_column, exclude=columns or ())
+    rest = [name for name in table.columns if name != found]
+    if columns is None:
+        if len(rest) > 1:
+            raise InputError(
+                f"{path}: which column is the target? There are {listed(rest)}.", f"Write --target {path}:{rest[-1]}"
+            )
+        columns = rest
+    for column in columns:
+        table.texts(column)  # refuses a column that is not there
+    return FileTarget(table, columns, found)

@@ -1,0 +1,110 @@
+"""Which kernels and views matter, as numbers: rows of the model's own summary, and sums over the kernels of a view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bemkl.report.strips import Interval
+from bemkl.report.subject import Subject
+
+_NORMAL_95 = 1.959963984540054
+
+Row = dict[str, Any]
+
+
+def weight_rows(subject: Subject) -> list[Row]:
+    """
+    Return the table of kernel weights.
+
+    Parameters
+    ----------
+    subject : Subject
+        What the page is about.
+
+    Returns
+    -------
+    list of dict
+        Rows of the model's `summary` with the view of the kernel, and the class where each has its own weights.
+    """
+    summary = subject.model.summary()
+    rows = summary.reset_index().to_dict("records") if hasattr(summary, "reset_index") else list(summary)
+    view = dict(zip(subject.model.kernel_names_, subject.views, strict=True))
+    return [{"class": "", "view": view[row["kernel"]]} | row for row in rows]
+
+
+def view_intervals(subject: Subject, rows: list[Row]) -> dict[str, list[Interval]]:
+    """
+    Sum the weights of the kernels of each view, under their joint posterior.
+
+    Parameters
+    ----------
+    subject : Subject
+        What the page is about.
+    rows : list of dict
+        The table of kernel weights.
+
+    Returns
+    -------
+    dict of str to list of Interval
+        For each set of weights its views, the one with the largest share first.
+    """
+    views = list(dict.fromkeys(subject.views))
+    inside = (np.array(subject.views)[:, None] == np.array(views)).astype(np.float64)
+    means, least = np.atleast_2d(subject.model.kernel_weights_), _least(subject)
+    found = {}
+    for label, mean, covariance in zip(subject.weight_labels, means, subject.weight_covariances, strict=True):
+        values = mean @ inside
+        halves = _NORMAL_95 * np.sqrt((inside * (covariance @ inside)).sum(axis=0))
+        lows, highs, share = np.maximum(values - halves, least), values + halves, view_shares(rows, label)
+        found[label] = [
+            Interval(views[v], float(values[v]), float(lows[v]), float(highs[v]))
+            for v in sorted(range(len(views)), key=lambda v: -share[views[v]])
+        ]
+    return found
+
+
+def view_shares(rows: list[Row], label: str | None = None) -> dict[str, float]:
+    """
+    Sum the shares of the kernels of each view.
+
+    Parameters
+    ----------
+    rows : list of dict
+        The table of kernel weights.
+    label : str, optional
+        Class whose weights count; the mean over the classes without it.
+
+    Returns
+    -------
+    dict of str to float
+        Shares by view.
+    """
+    chosen = [row for row in rows if label is None or row["class"] == label]
+    n_sets = len({row["class"] for row in chosen})
+    shares = dict.fromkeys((row["view"] for row in chosen), 0.0)
+    for row in chosen:
+        shares[row["view"]] += row["share"] / n_sets
+    return shares
+
+
+def count_certain(rows: list[Row]) -> int:
+    """
+    Count the weights whose interval excludes zero.
+
+    Parameters
+    ----------
+    rows : list of dict
+        The table of kernel weights.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
+    return sum(row["low"] > 0.0 or row["high"] < 0.0 for row in rows)
+
+
+def _least(subject: Subject) -> float:
+    return 0.0 if subject.model.weights == "nonnegative" else -np.inf
