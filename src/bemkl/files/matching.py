@@ -82,12 +82,15 @@ class Matched:
         Returns
         -------
         list of str
-            A sentence a file that had something to say.
+            Which rows were left out and why, which samples lack something, and which files have no ids.
         """
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name in dict.fromkeys(name for ids in self.unmatched.values() for name in ids):
+            groups.setdefault(tuple(label for label, ids in self.unmatched.items() if name not in ids), []).append(name)
         said = [
-            f"{label}: left out {len(ids)} {'row' if len(ids) == 1 else 'rows'} without a partner: {listed(ids, 10)}."
-            for label, ids in self.unmatched.items()
-            if ids
+            f"Left out {len(ids)} {'row that is' if len(ids) == 1 else 'rows that are'} not in {' and '.join(labels)}: "
+            f"{listed(ids, 10)}."
+            for labels, ids in groups.items()
         ]
         lacking = {label: [self.names[i] for i in np.flatnonzero(rows < 0)] for label, rows in self.rows.items()}
         said += [
