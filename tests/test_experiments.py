@@ -1,12 +1,10 @@
 """Running experiments: jobs, lines of results, resuming, and the report on them."""
 
 import json
-from io import StringIO
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from bemkl.commands.main import program
 from bemkl.experiments.catalogue import EXPERIMENTS
@@ -114,7 +112,7 @@ def test_results_of_other_settings_are_left_out(tmp_path):
     old["job"]["settings"]["widths"] = "exp(-wd²)"
     old["job"]["method"] = "EasyMKL"
     path.write_text(path.read_text() + json.dumps(old) + "\n")
-    write_report(tmp_path, ["table1"], Console(file=StringIO()))
+    write_report(tmp_path, ["table1"])
     (row,) = [line for line in (tmp_path / "report.md").read_text().splitlines() if line.startswith("| wdbc |")][:1]
     assert row.split("|")[7].strip() == "–"
 
@@ -170,6 +168,8 @@ def test_the_command_line_runs_and_reports(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(program, arguments)
     assert done.exit_code == 0, done.output
+    sections = json.loads(CliRunner().invoke(program, ["experiment", "report", "table1", "--json"]).stdout)
+    assert sections[0]["heading"] == "Table 1: beside the paper"
     done = CliRunner().invoke(program, ["experiment", "report", "table1"])
     assert done.exit_code == 0, done.output
     assert "Table 1: training time" in done.output

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
+from rich.markdown import Markdown
 
+from bemkl.commands.inputs import with_options
+from bemkl.commands.output import json_option, print_json
 from bemkl.experiments.catalogue import EXPERIMENTS
 from bemkl.experiments.job import Experiment
 from bemkl.experiments.report import write_report
@@ -42,7 +46,7 @@ def experiment() -> None:
 def _add(known: Experiment) -> None:
     """Make a command for an experiment."""
 
-    def run(**options: Any) -> None:
+    def run(as_json: bool, **options: Any) -> None:
         console = Console(stderr=True)
         failures = run_experiment(
             known,
@@ -54,14 +58,15 @@ def _add(known: Experiment) -> None:
             n_jobs=options["n_jobs"],
             console=console,
         )
-        for reason, count in Counter(failure.reason for failure in failures).items():
+        reasons = Counter(failure.reason for failure in failures)
+        for reason, count in reasons.items():
             console.print(f"{count} failed: {reason}", markup=False)
+        if as_json:
+            print_json({"experiment": known.name, "results": str(options["results"]), "failed": reasons})
         if failures:
             raise click.ClickException(f"{len(failures)} replications failed; run the command again to retry them.")
 
-    for option in reversed(_OPTIONS):
-        run = option(run)
-    experiment.command(known.name, help=f"{known.title}.")(run)
+    experiment.command(known.name, help=f"{known.title}.")(with_options(*_OPTIONS, json_option)(run))
 
 
 for _known in EXPERIMENTS.values():
@@ -71,7 +76,17 @@ for _known in EXPERIMENTS.values():
 @experiment.command()
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, show_default=True, help="Results.")
 @click.argument("names", nargs=-1, type=click.Choice(list(EXPERIMENTS)))
-def report(results: Path, names: tuple[str, ...]) -> None:
+@json_option
+def report(results: Path, names: tuple[str, ...], as_json: bool) -> None:
     """Print ours beside the published figures; write report.md and the pictures into the folder of results."""
+    sections = write_report(results, names or tuple(EXPERIMENTS))
+    if as_json:
+        print_json([asdict(section) for section in sections])
+        return
     console = Console()
-    write_report(results, names or tuple(EXPERIMENTS), console if console.is_terminal else Console(width=_WIDE))
+    console = console if console.is_terminal else Console(width=_WIDE)
+    for section in sections:
+        console.print(f"\n[bold]{section.heading}[/bold]")
+        console.print(Markdown(section.text))
+        if section.table:
+            console.print(section.table.rich())

@@ -39,7 +39,7 @@ def report(
     refuse_existing(output, force=force)
     model = open_model(model_path)
     gathered = read_for(model, sources)
-    several = gathered.task == "classification" and np.ndim(gathered.y) == 2
+    several = gathered.task == "classification" and gathered.y is not None and gathered.y.ndim == 2
     if several:
         say("Several labels a sample are not scored.")
     held_out, origin = (None, "") if gathered.y is None or several else _held_out(model, gathered, sources, folds)

@@ -1,12 +1,9 @@
-"""The report: all results beside the published figures, on the terminal and as a Markdown page."""
+"""The report: all results beside the published figures, as a Markdown page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-from rich.console import Console
-from rich.markdown import Markdown
 
 from bemkl.experiments.catalogue import EXPERIMENTS
 from bemkl.experiments.job import Experiment, Record
@@ -23,18 +20,21 @@ Written by `bemkl experiment report`; each table is filled by `bemkl experiment`
 are in the files beside this page, one line a replication."""
 
 
-def write_report(folder: Path, names: Sequence[str], console: Console) -> None:
+def write_report(folder: Path, names: Sequence[str]) -> list[Section]:
     """
-    Print the sections of experiments; write those of all experiments with results to a page, and a page a study.
+    Write the sections of all experiments with results to a page, with pictures, and a page a study.
 
     Parameters
     ----------
     folder : Path
         Folder of results.
     names : sequence of str
-        Names of the experiments to print.
-    console : rich.console.Console
-        Where to print.
+        Names of the experiments to return.
+
+    Returns
+    -------
+    list of Section
+        The sections of these.
     """
     records = {name: _current(Records(folder, name).read(), known) for name, known in EXPERIMENTS.items()}
     sections = {name: EXPERIMENTS[name].report(found) for name, found in records.items() if found}
@@ -42,14 +42,12 @@ def write_report(folder: Path, names: Sequence[str], console: Console) -> None:
         raise ValueError(
             f"results: {folder} has none of {', '.join(names)} yet. Run `bemkl experiment {names[0]}` first."
         )
-    for name in names:
-        for section in sections.get(name, ()):
-            _print(section, console)
     pictures = [f"![{name}]({name})" for name in write_pictures(folder, records)]
     write_pages(folder, records.get(STUDIES.name, ()))
     written = [section.markdown() for found in sections.values() for section in found]
     page = "\n\n".join([_HEADING, *pictures, *written])
     (folder / _PAGE).write_text(page + "\n", encoding="utf-8")
+    return [section for name in names for section in sections.get(name, ())]
 
 
 def _current(records: Sequence[Record], experiment: Experiment) -> list[Record]:
@@ -57,10 +55,3 @@ def _current(records: Sequence[Record], experiment: Experiment) -> list[Record]:
     most = max((record.job.replication for record in records), default=0) + 1
     known = {job.key for job in experiment.jobs(max(most, experiment.replications))}
     return [record for record in records if record.job.key in known]
-
-
-def _print(section: Section, console: Console) -> None:
-    console.print(f"\n[bold]{section.heading}[/bold]")
-    console.print(Markdown(section.text))
-    if section.table:
-        console.print(section.table.rich())

@@ -193,4 +193,4 @@ def _points(frame: Frame, found: list[Frequency]) -> str:
 def _verdict(outside: int, n_bins: int) -> str:
     if not outside:
         return "The line is inside all intervals: the samples give no reason to doubt the probabilities."
-    return f"The line is outside {outside} of {plural(n_bins, 'interval')}."
+    return f"The line is outside {outside} of {plural(n_bins, 'interval')}; one in twenty would be so by chance."

@@ -173,7 +173,10 @@ def _introduction(subject: Subject, n_shown: int) -> str:
         )
     else:
         what = "For each class, the contributions of the kernels and the intercept sum to its score."
-    text = f"{what} Bars to the right add, bars to the left take away; all samples have the same scale."
+    text = (
+        f"{what} Bars to the right add, bars to the left take away; all samples have the same scale, and an intercept "
+        "or total beyond it has no bar."
+    )
     if n_shown < len(subject.names):
         text += (
             f" The page has {n_shown} of {len(subject.names)} samples, spread evenly; make it with fewer rows of X to "
@@ -197,9 +200,9 @@ def _chooser(subject: Subject, names: list[str]) -> str:
 
 
 def _scale(values: Array) -> float:
-    """Choose the length of the bars; an intercept that dwarfs all contributions does not set it."""
+    """Choose the length of the bars; intercept and total set it unless they dwarf all contributions."""
     parts, all_of_it = float(np.abs(values[:, :-2]).max()), float(np.abs(values).max())
-    return all_of_it if all_of_it <= 4.0 * parts else parts
+    return all_of_it if all_of_it <= 2.0 * parts else parts
 
 
 def _table(found: Explanations, scale: float, decimals: int) -> str:

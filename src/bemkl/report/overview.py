@@ -9,7 +9,7 @@ from bemkl.report.scores import MEANINGS, Score
 from bemkl.report.subject import Subject
 from bemkl.report.weights import count_certain, view_shares, weight_rows
 
-_NAMED = 3
+_NAMED, _LEAST_SHARE = 3, 0.005
 
 
 def overview_section(subject: Subject, scores: list[Score]) -> Section:
@@ -66,7 +66,7 @@ def _matters(subject: Subject) -> str:
     certain = f"{n_certain} of {n_all} {'differs' if n_certain == 1 else 'differ'} from zero with 95 % probability."
     if len(shares) == 1:
         return certain
-    first = sorted(shares.items(), key=lambda item: -item[1])[:_NAMED]
+    first = [item for item in sorted(shares.items(), key=lambda item: -item[1])[:_NAMED] if item[1] >= _LEAST_SHARE]
     named = ", ".join(f"{name} ({percent(share)})" for name, share in first)
     what = "views" if len(shares) < len(subject.views) else "kernels"
     return f"The {what} with the largest shares in how the decisions vary: {named}. {certain}"

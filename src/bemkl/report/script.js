@@ -57,7 +57,8 @@
     const scale = data.scales[k];
     lines.forEach((line, m) => {
       const value = data.values[chosen][k][m];
-      const length = scale > 0 ? Math.min(50, (50 * Math.abs(value)) / scale) : 0;
+      const size = Math.abs(value);
+      const length = size > 0 && size <= scale * (1 + 1e-3) ? (50 * size) / scale : 0;
       const bar = line.querySelector("rect");
       bar.setAttribute("class", value < 0 ? "negative" : "positive");
       bar.setAttribute("x", `${value < 0 ? 50 - length : 50}%`);

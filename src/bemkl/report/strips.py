@@ -83,14 +83,14 @@ def bar_strip(value: float, scale: float) -> str:
     value : float
         Length of the bar; negative ones go to the left.
     scale : float
-        Length of half the strip.
+        Length of half the strip; a longer bar is not drawn.
 
     Returns
     -------
     str
         The SVG.
     """
-    length = min(50.0, 50.0 * abs(value) / scale) if scale > 0.0 else 0.0
+    length = 50.0 * abs(value) / scale if 0.0 < abs(value) <= scale else 0.0
     start = 50.0 if value >= 0.0 else 50.0 - length
     kind = "positive" if value >= 0.0 else "negative"
     return (
