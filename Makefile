@@ -7,7 +7,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format figures bench clean
+.PHONY: demo test lint format figures bench docs clean
 
 demo: $(VENV)/.installed
 	$(RUN) examples/breast_cancer.py
@@ -19,6 +19,11 @@ figures: $(VENV)/.installed-test
 # About a quarter of an hour; other packages go into environments of their own under .bench.
 bench: $(VENV)/.installed-test
 	$(RUN) benchmarks/bench.py
+
+# The site is in docs/_build/html/index.html; every warning is an error. Always a clean build, half a minute.
+docs: $(VENV)/.installed-docs
+	rm -rf docs/_build docs/api
+	$(RUN) -m sphinx -W --keep-going -b html -c docs . docs/_build/html
 
 test: lint
 	$(RUN) -m pytest -n auto
@@ -47,5 +52,9 @@ $(VENV)/.installed-test: $(VENV)/.installed
 	$(PIP) --no-build-isolation --editable '.[test]'
 	touch $@
 
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PIP) --no-build-isolation --editable '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .bench dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .bench docs/_build docs/api dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

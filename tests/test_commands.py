@@ -203,7 +203,8 @@ class TestAnswers:
         table = run("evaluate", *views, "--target", f"{folder}/y.csv:response", "--folds", 3).stdout
         assert "coverage" in table
         assert "rarest class" in refused("evaluate", *views, "--target", f"{folder}/y.csv:label", "--folds", 39)
-        assert "Several labels" in refused("evaluate", *views, "--target", f"{folder}/y.csv:first,second")
+        several = run("evaluate", *views, "--target", f"{folder}/y.csv:first,second", "--folds", 3, "--json").stdout
+        assert set(json.loads(several)["scores"]) == {"label_accuracy", "subset_accuracy", "macro_auc", "log_loss"}
 
     def test_compare(self, folder, views):
         target = "--target", f"{folder}/y.csv:label"

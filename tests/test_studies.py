@@ -13,12 +13,12 @@ from sklearn.kernel_ridge import KernelRidge
 from bemkl import BEMKLRegressor, datasets
 from bemkl.datasets import DataSet
 from bemkl.datasets.catalogue import CATALOGUE
+from bemkl.evaluation.scores import label_scores
 from bemkl.experiments.job import Job, Outcome, Record
 from bemkl.experiments.studies import STUDIES, learning, splitting, write_pages
 from bemkl.experiments.studies.banks import TOGETHER, chosen_views, feature_bank
 from bemkl.experiments.studies.catalogue import ALL
 from bemkl.experiments.studies.findings import Findings
-from bemkl.experiments.studies.labels import label_scores
 from bemkl.experiments.studies.learning import choose_deviation, describe_views
 from bemkl.experiments.studies.plan import Split
 from bemkl.experiments.studies.ridge import RidgeByFolds

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from bemkl.commands.evaluate import folds_option, one_target
+from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress, say
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
@@ -32,12 +32,11 @@ def compare(folds: int, as_json: bool, **options: Any) -> None:
     gathered = training_samples(sources, settings.task)
     say(*gathered.matched.sentences())
     say(f"{gathered.task.capitalize()}, because {gathered.reason}.")
-    y = one_target(gathered)
     compared = variants(gathered.X, lambda X: settings.estimator(gathered.task, X))
     seed, found = settings.parameters["random_state"], {}
     with progress("fits", folds * len(compared)) as advance:
         for variant in compared:
-            held_out = cross_predict(variant.model, variant.X, y, n_folds=folds, seed=seed, advance=advance)
+            held_out = cross_predict(variant.model, variant.X, gathered.y, n_folds=folds, seed=seed, advance=advance)
             found[variant.name] = held_out
     score = _DECIDES[gathered.task]
     better = _probabilities(list(found.values()), score, 1.0 / folds)

@@ -11,8 +11,7 @@ from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress, say
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
 from bemkl.evaluation import cross_predict
-from bemkl.files import Gathered, InputError, training_samples
-from bemkl.files.targets import Values
+from bemkl.files import training_samples
 
 folds_option = click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
 """The number of folds."""
@@ -32,11 +31,10 @@ def evaluate(folds: int, as_json: bool, **options: Any) -> None:
     gathered = training_samples(sources, settings.task)
     say(*gathered.matched.sentences())
     say(f"{gathered.task.capitalize()}, because {gathered.reason}.")
-    y = one_target(gathered)
     model = settings.estimator(gathered.task, gathered.X)
     with progress("folds", folds) as advance:
         seed = settings.parameters["random_state"]
-        held_out = cross_predict(model, gathered.X, y, n_folds=folds, seed=seed, advance=advance)
+        held_out = cross_predict(model, gathered.X, gathered.y, n_folds=folds, seed=seed, advance=advance)
     overall, by_fold = held_out.scores(), held_out.scores_by_fold()
     rows = [
         {"score": name, "all samples": value} | spread([one[name] for one in by_fold])
@@ -63,25 +61,3 @@ def spread(values: list[float]) -> dict[str, float]:
         Both, by the header of their columns.
     """
     return {"mean of folds": float(np.mean(values)), "deviation": float(np.std(values, ddof=1))}
-
-
-def one_target(gathered: Gathered) -> Values:
-    """
-    Return the target, and refuse several labels a sample, which folds cannot keep in equal shares.
-
-    Parameters
-    ----------
-    gathered : Gathered
-        Training samples.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Their labels or responses.
-    """
-    assert gathered.y is not None
-    if gathered.task == "classification" and gathered.y.ndim == 2:
-        raise InputError(
-            "Several labels a sample cannot be cross-validated together.", "Name one column of the target at a time."
-        )
-    return gathered.y

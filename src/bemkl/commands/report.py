@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from bemkl.commands.evaluate import folds_option, one_target
+from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
 from bemkl.commands.output import json_option, print_json, progress, say
@@ -39,10 +39,7 @@ def report(
     refuse_existing(output, force=force)
     model = open_model(model_path)
     gathered = read_for(model, sources)
-    several = gathered.task == "classification" and gathered.y is not None and gathered.y.ndim == 2
-    if several:
-        say("Several labels a sample are not scored.")
-    held_out, origin = (None, "") if gathered.y is None or several else _held_out(model, gathered, sources, folds)
+    held_out, origin = (None, "") if gathered.y is None else _held_out(model, gathered, sources, folds)
     page = report_page(
         model,
         gathered.X,
@@ -63,22 +60,18 @@ def report(
 def _held_out(model: Any, gathered: Gathered, sources: Sources, folds: int) -> tuple[HeldOut, str]:
     """Predict samples with known targets, honestly."""
     known = _seen_in_training(gathered, sources)
-    if not known.any():
-        return predict_held_out(
-            model, gathered.X, one_target(gathered)
-        ), f"{len(known)} samples that were not in training"
     if not known.all():
         new = gathered.take(~known)
-        say(f"{int(known.sum())} samples were in training and are left out of the scores.")
-        return predict_held_out(model, new.X, one_target(new)), f"{len(new.names)} samples that were not in training"
+        if known.any():
+            say(f"{int(known.sum())} samples were in training and are left out of the scores.")
+        return predict_held_out(model, new.X, new.y), f"{len(new.names)} samples that were not in training"
     if gathered.recipe.kind == "kernels" and gathered.names != gathered.recipe.ids:
         raise InputError(
             "Some of the training samples alone cannot be cross-validated from kernels.",
             "Pass the kernels of all training samples, or of new ones.",
         )
-    y = one_target(gathered)
     with progress("folds", folds) as advance:
-        held_out = cross_predict(model, gathered.X, y, n_folds=folds, advance=advance)
+        held_out = cross_predict(model, gathered.X, gathered.y, n_folds=folds, advance=advance)
     return held_out, f"{folds}-fold cross-validation of the training samples"
 
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from bemkl.datasets.catalogue import Entry
 from bemkl.datasets.checksums import array_checksum
 from bemkl.datasets.errors import DatasetNotFound
-from bemkl.files.matfiles import read_matfile
 from bemkl.datasets.sets import MatrixSet, MatrixSplit, SplitMatrixSet
+from bemkl.files.matfiles import read_matfile
 
 _IMAGES_A_CLASS = 80
 _SOURCE = "directory, files of the authors"

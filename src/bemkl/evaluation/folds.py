@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from bemkl.arrays import Array
 from bemkl.estimators.tasks import take_rows
-from bemkl.evaluation.scores import classification_scores, regression_scores
+from bemkl.evaluation.scores import classification_scores, label_scores, regression_scores
 from bemkl.kernels import KernelStack
 
 Rows = npt.NDArray[np.intp]
@@ -58,10 +58,12 @@ class HeldOut:
         Returns
         -------
         dict of str to float
-            As of `classification_scores` or `regression_scores`.
+            As of `classification_scores`, `label_scores` or `regression_scores`.
         """
         if self.classes is None:
             return regression_scores(self.y, self.predicted, self.deviation)
+        if self.y.ndim == 2 and self.probability is not None and self.decision is not None:
+            return label_scores(self.y, self.probability, self.decision)
         return classification_scores(self.y, self.probability, self.classes, self.decision)
 
     def take(self, rows: Any) -> HeldOut:
@@ -94,7 +96,7 @@ class HeldOut:
         return [self.take(self.folds == fold).scores() for fold in np.unique(self.folds)]
 
 
-def predict_held_out(model: Any, X: Any, y: npt.ArrayLike) -> HeldOut:
+def predict_held_out(model: Any, X: Any, y: Any) -> HeldOut:
     """
     Predict samples whose targets are known.
 
@@ -124,7 +126,7 @@ def predict_held_out(model: Any, X: Any, y: npt.ArrayLike) -> HeldOut:
 def cross_predict(
     model: Any,
     X: Any,
-    y: npt.ArrayLike,
+    y: Any,
     *,
     n_folds: int = 5,
     seed: int = 0,
@@ -140,7 +142,7 @@ def cross_predict(
     X : Any
         Samples: a table, a dict of views, or kernels between all of them as a `KernelStack`.
     y : array_like of shape (n_samples,) or (n_samples, n_outputs)
-        Their targets. Folds have equal shares of the classes.
+        Their targets. Folds have equal shares of the classes, unless there are several labels a sample.
     n_folds : int
         Number of folds.
     seed : int
@@ -175,7 +177,7 @@ def cross_predict(
 
 def _splits(model: Any, y: Labels, n_folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
     """Draw folds, and refuse classes that would be missing in one."""
-    if not is_classifier(model):
+    if not is_classifier(model) or y.ndim == 2:
         if not 2 <= n_folds <= len(y) // 2:
             raise ValueError(f"n_folds: expected 2 to {len(y) // 2} for {len(y)} samples, got {n_folds}.")
         yield from KFold(n_folds, shuffle=True, random_state=seed).split(y)

@@ -95,6 +95,48 @@ def classification_scores(
     return scores
 
 
+def label_scores(y: npt.NDArray[np.int_], probability: Array, decision: Array) -> dict[str, float]:
+    """
+    Return the scores of predictions with several labels a sample.
+
+    - `label_accuracy`: share of right zeros and ones, which is 1 minus the Hamming loss.
+    - `subset_accuracy`: share of samples all of whose labels are right.
+    - `macro_auc`: mean over the labels of the area under the ROC curve; labels that all samples or none have are out,
+      and it is NaN if there are no others.
+    - `log_loss`: mean over samples and labels.
+
+    Parameters
+    ----------
+    y : ndarray of int of shape (n_samples, n_labels)
+        Zeros and ones.
+    probability : ndarray of shape (n_samples, n_labels)
+        Probabilities of ones.
+    decision : ndarray of shape (n_samples, n_labels)
+        Decision values; positive ones predict a one.
+
+    Returns
+    -------
+    dict of str to float
+        The scores by name.
+
+    Examples
+    --------
+    >>> y = np.array([[1, 0], [0, 0], [1, 1], [0, 1]])
+    >>> probability = np.array([[0.8, 0.6], [0.3, 0.1], [0.7, 0.9], [0.2, 0.8]])
+    >>> {name: round(score, 3) for name, score in label_scores(y, probability, probability - 0.5).items()}
+    {'label_accuracy': 0.875, 'subset_accuracy': 0.75, 'macro_auc': 1.0, 'log_loss': 0.314}
+    """
+    right = (decision > 0.0) == (y > 0)
+    mixed = [label for label, column in enumerate(y.T) if 0 < column.sum() < len(column)]
+    of_truth = np.where(y > 0, probability, 1.0 - probability)
+    return {
+        "label_accuracy": float(right.mean()),
+        "subset_accuracy": float(right.all(axis=1).mean()),
+        "macro_auc": _mean([float(roc_auc_score(y[:, label], decision[:, label])) for label in mixed]),
+        "log_loss": float(-np.log(np.maximum(of_truth, _SMALLEST_PROBABILITY)).mean()),
+    }
+
+
 def regression_scores(
     y: npt.ArrayLike, mean: npt.ArrayLike, deviation: npt.ArrayLike | None = None
 ) -> dict[str, float]:

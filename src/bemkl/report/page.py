@@ -122,4 +122,4 @@ def _markup(section: Section) -> str:
 def _script_data(data: dict[str, Any]) -> str:
     """Write JSON that cannot end the script element, whatever the names are."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return text.replace("<", "\\u003c")
