@@ -68,7 +68,7 @@ def mean_kernel_accuracy(train: Any, y_train: np.ndarray, test: Any, y_test: np.
     return float(machine.score(bank.transform(test).dense().values.mean(axis=0), y_test))
 
 
-def print_leading(model: BEMKLClassifier, count: int = 10) -> None:
+def print_leading(model: BEMKLClassifier, count: int = 5) -> None:
     """Print the leading kernels; the table is the same with and without pandas."""
     largest = np.argsort(-np.abs(model.kernel_weights_))[:count]
     width = max(len(model.kernel_names_[m]) for m in largest)
