@@ -107,6 +107,7 @@ OUTSIDE = {
         "estimators",
         "persistence",
         "datasets",
+        "files",
         "evaluation",
         "experiments",
         "report",

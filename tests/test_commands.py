@@ -3,17 +3,20 @@
 import csv
 import io
 import json
+import warnings
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
+from sklearn.model_selection import StratifiedKFold
 
 import bemkl
 from bemkl import BEMKLClassifier, load_model, save_model
 from bemkl.commands.main import program
 from bemkl.evaluation import cross_predict, variants
 from bemkl.evaluation.variants import JOINED, MEAN, OURS
+from bemkl.exceptions import ConvergenceWarning
 from bemkl.kernels import BANKS, default_bank, named_bank, stack_kernels
 
 RNG = np.random.default_rng(1)
@@ -169,8 +172,31 @@ class TestRefusals:
         assert "not fitted by `bemkl fit`" in refused("predict", tmp_path / "python.skops", *views)
 
     def test_debug_shows_the_traceback(self, tmp_path):
-        with pytest.raises(ValueError, match="no such file"):
-            run("--debug", "weights", tmp_path / "none.skops")
+        result = run("--debug", "weights", tmp_path / "none.skops", code=2)
+        assert "Traceback" in result.stderr
+        assert "no such file" in result.stderr
+
+    def test_inputs_are_not_overwritten(self, folder, views, model):
+        before = (folder / "genes.csv").read_bytes()
+        text = refused("fit", *views, "--target", f"{folder}/y.csv:label", "-o", folder / "genes.csv", "--force")
+        assert "an input too" in text
+        assert (folder / "genes.csv").read_bytes() == before
+        assert "an input too" in refused("predict", model, *views, "-o", model, "--force")
+
+    def test_an_interrupted_fit_is_no_result(self, folder, views, tmp_path, monkeypatch):
+        def interrupted(self, X, y):
+            warnings.warn("the fit was interrupted after 3 iterations.", ConvergenceWarning, stacklevel=2)
+            return self
+
+        monkeypatch.setattr(BEMKLClassifier, "fit", interrupted)
+        run("fit", *views, "--target", f"{folder}/y.csv:label", "-o", tmp_path / "m.skops", code=1)
+        assert list(tmp_path.iterdir()) == []
+        result = run("evaluate", *views, "--target", f"{folder}/y.csv:label", code=1)
+        assert not result.stdout
+
+    def test_the_target_has_to_be_the_models(self, folder, views, model, tmp_path):
+        wrong = "--target", f"{folder}/y.csv:first,second", "-o", tmp_path / "page.html"
+        assert "the model predicts label" in refused("report", model, *views, *wrong)
 
 
 class TestAnswers:
@@ -179,17 +205,35 @@ class TestAnswers:
         rows = read_csv(run("weights", model, "--csv").stdout)
         assert {row["kernel"] for row in rows} == set(saved.kernel_names_)
         by_name = dict(zip(saved.kernel_names_, saved.kernel_weights_, strict=True))
-        assert_allclose([float(row["weight"]) for row in rows], [by_name[row["kernel"]] for row in rows], atol=1e-3)
+        assert_allclose([float(row["weight"]) for row in rows], [by_name[row["kernel"]] for row in rows], rtol=1e-12)
         assert len(json.loads(run("weights", model, "--top", 3, "--json").stdout)) == 3
-        assert "3 of 12 kernels" in run("weights", model, "--top", 3).stdout
+        assert "3 weights of 12 kernels" in run("weights", model, "--top", 3).stdout
         run("weights", model, "-o", tmp_path / "w.csv")
         assert len(read_csv((tmp_path / "w.csv").read_text())) == 12
+
+    def test_weights_of_each_class(self, folder, views):
+        rows = [[f"s{i}", "abc"[i % 3]] for i in range(N)]
+        target = write(folder / "three.csv", ["id", "kind"], rows)
+        path = folder / "three.skops"
+        run("fit", *views, "--target", target, "-o", path, "--multiclass", "ovr", "--bank", "linear")
+        assert "6 weights of 2 kernels for each of 3 classes" in run("weights", path).stdout
+        top = json.loads(run("weights", path, "--top", 1, "--json").stdout)
+        assert [row["class"] for row in top] == ["a", "b", "c"]
+        assert all(isinstance(row["selected"], bool) for row in top)
+
+    def test_names_are_text(self, folder, views, tmp_path):
+        odd = "[/red]:smile:[bold]"
+        rows = [[f"{odd}{i}", i % 3, i % 2] for i in range(12)]
+        table = write(tmp_path / "t.csv", ["id", odd, "y"], rows)
+        run("fit", "--data", table, "--target", f"{table}:y", "-o", tmp_path / "m.skops", "--bank", "linear")
+        text = run("explain", tmp_path / "m.skops", "--data", table, "--row", f"{odd}3").stdout
+        assert f"{odd}3, y = 1" in text
 
     def test_explanations_sum_to_the_decision(self, folder, views, model):
         one, two = json.loads(run("explain", model, *views, "--row", "s7", "--row", "s2", "--top", 2, "--json").stdout)
         assert (one["id"], two["id"], one["output"]) == ("s7", "s2", "label = yes")
-        assert_allclose(sum(one["contributions"].values()), one["total"])
-        assert list(one["contributions"])[2:] == ["the other 10 kernels", "intercept"]
+        assert_allclose(sum(part["contribution"] for part in one["contributions"]), one["total"])
+        assert [part["kernel"] for part in one["contributions"]][2:] == ["the other 10 kernels", "intercept"]
         predicted = read_csv(run("predict", model, *views).stdout)[7]["label"]
         assert (one["total"] > 0.0) == (predicted == "yes")
         assert "no sample s99" in refused("explain", model, *views, "--row", "s99")
@@ -217,6 +261,34 @@ class TestAnswers:
         kernels = run("compare", "--kernel", folder / "K.npz", *target, "--folds", 3).stdout
         assert all(name in kernels for name in (OURS, "only near", "only linear", MEAN))
 
+    def test_a_tie_is_even(self, folder):
+        one = "--view", f"a={folder}/genes.csv", "--target", f"{folder}/y.csv:label", "--bank", "linear"
+        found = json.loads(run("compare", *one, "--folds", 3, "--json").stdout)
+        assert found["better"][MEAN] == 0.5
+
+    def test_folds_of_matrices_are_repaired_each_for_itself(self, folder, tmp_path):
+        K = np.load(folder / "K.npz")["near"]
+        K[:10, :10] -= 0.6
+        np.save(tmp_path / "bad.npy", K)
+        target = "--target", f"{folder}/y.csv:label"
+        kernel = "--kernel", f"bad={tmp_path}/bad.npy"
+        assert "eigenvalues are negative" in refused("fit", *kernel, *target, "-o", tmp_path / "m.skops")
+        found = json.loads(run("evaluate", *kernel, *target, "--repair", "--folds", 3, "--json").stdout)
+        y = np.array([row["label"] for row in read_csv((folder / "y.csv").read_text())])
+        right = 0
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(y, y):
+            values, vectors = np.linalg.eigh(K[np.ix_(train, train)])
+            keep = vectors[:, values > 0.0]
+            inside = (keep * values[values > 0.0]) @ keep.T
+            fitted = BEMKLClassifier("precomputed").fit([0.5 * (inside + inside.T)], y[train])
+            right += int((fitted.predict([K[np.ix_(test, train)] @ keep @ keep.T]) == y[test]).sum())
+        assert_allclose(found["scores"]["accuracy"], right / N)
+        run("fit", *kernel, *target, "--repair", "-o", tmp_path / "m.skops")
+        report = run(
+            "report", tmp_path / "m.skops", *kernel, *target, "--folds", 3, "-o", tmp_path / "p.html", "--json"
+        )
+        assert json.loads(report.stdout)["scores"] == found["scores"]
+
     def test_completion(self):
         assert "_BEMKL_COMPLETE" in run("completion", "bash").stdout
 
@@ -240,13 +312,12 @@ class TestReport:
         assert found["scores"] == evaluated["scores"]
         assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
         assert self.origin(model, page, *views)["scores"] is None
-        rows = (folder / "genes.csv").read_text().splitlines()
-        (tmp_path / "genes.csv").write_text("\n".join(line.replace("s", "t") for line in rows))
-        rows = (folder / "clinic.csv").read_text().splitlines()
-        renamed = [rows[0], *(line.replace("s", "t") for line in rows[1:])]
-        (tmp_path / "clinic.csv").write_text("\n".join(renamed))
-        labels = (folder / "y.csv").read_text().splitlines()
-        (tmp_path / "y.csv").write_text("\n".join([labels[0], *(f"t{line[1:]}" for line in labels[1:])]))
+        # The same ids with other values are new samples.
+        names = {"genes": ["id", "a", "b", "c"], "clinic": ["id", "age", "dose"]}
+        for name, header in names.items():
+            rows = [[f"s{i}", *RNG.normal(size=len(header) - 1)] for i in range(N)]
+            write(tmp_path / f"{name}.csv", header, rows)
+        (tmp_path / "y.csv").write_text((folder / "y.csv").read_text())
         new = "--view", f"genes={tmp_path}/genes.csv", "--view", f"clinic={tmp_path}/clinic.csv"
         found = self.origin(model, page, *new, "--target", f"{tmp_path}/y.csv:label")
         assert found["origin"] == f"{N} samples that were not in training"
@@ -254,7 +325,7 @@ class TestReport:
         truth = [row["label"] for row in read_csv((tmp_path / "y.csv").read_text())]
         assert_allclose(found["scores"]["accuracy"], np.mean(np.array(predicted) == truth))
 
-    def test_kernels_without_ids_are_known_by_their_checksum(self, folder, tmp_path):
+    def test_kernels_without_ids_are_known_by_their_values(self, folder, tmp_path):
         kernels = "--kernel", f"near={folder}/K.npz:near"
         target = "--target", f"{folder}/y.csv:response"
         run("fit", *kernels, *target, "-o", tmp_path / "k.skops")

@@ -1,6 +1,7 @@
 """Files become samples, and what is wrong with one is said in two lines."""
 
 import csv
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -13,10 +14,10 @@ from bemkl.files import InputError, Sources, new_samples, training_samples
 from bemkl.files.matching import Part, match
 from bemkl.files.matrices import read_matrices
 from bemkl.files.reading import read_table
-from bemkl.files.repairs import checked_kernel, project
+from bemkl.files.repairs import KernelRepair
 from bemkl.files.targets import read_target
-from bemkl.files.writing import refuse_existing, write_whole
-from bemkl.kernels import from_distances
+from bemkl.files.writing import refuse_output, write_whole
+from bemkl.kernels import from_distances, stack_kernels
 
 RNG = np.random.default_rng(0)
 
@@ -87,6 +88,37 @@ class TestTables:
         assert numeric.id_column(None) is None
 
     @pytest.mark.parametrize(
+        ("header", "expected"),
+        [
+            (["PatientID", "x"], "PatientID"),
+            (["x", "sample_id"], "sample_id"),
+            (["x", "malic_acid"], None),
+            (["", "x"], ""),
+            (["label", "id", "x"], "id"),
+        ],
+    )
+    def test_columns_that_are_called_like_ids(self, tmp_path, header, expected):
+        rows = [[i + 10 * k for k in range(len(header))] for i in range(3)]
+        assert read_table(write(tmp_path / "t.csv", header, rows)).id_column(None, exclude=["label"]) == expected
+
+    def test_a_sign_between_digits_is_no_number(self, tmp_path):
+        table = read_table(write(tmp_path / "t.csv", ["plate", "x"], [["3_7", 1], ["3_8", 2]]))
+        assert table.id_column(None) == "plate"
+        assert "got '3_7'" in problem(table.numbers, ["plate"])
+        table = read_table(write(tmp_path / "t.csv", ["a", "x"], [["0,5", 1], ["1,5", 2]]))
+        assert "decimal point" in problem(table.numbers, ["a"])
+
+    def test_blank_lines_count_in_messages_and_not_as_rows(self, tmp_path):
+        (tmp_path / "t.csv").write_text("id,x\na,1\n\nb,high\n,\n")
+        table = read_table(tmp_path / "t.csv")
+        assert table.n_rows == 2
+        assert "row 4, column 'x'" in problem(table.numbers, ["x"])
+
+    def test_accents_match_however_they_are_written(self, tmp_path):
+        table = read_table(write(tmp_path / "t.csv", ["id", "x"], [["caf\u00e9", 1], ["cafe\u0301 2", 2]]))
+        assert table.ids("id") == ["caf\u00e9", "caf\u00e9 2"]
+
+    @pytest.mark.parametrize(
         ("content", "expected"),
         [
             ("a;b;c\n1;2;3\n", "--delimiter ';'"),
@@ -132,6 +164,9 @@ class TestMatching:
         assert match([Part("y", 2, None), Part("K", 2, None)]).names == ["1", "2"]
 
     def test_files_without_partners(self):
+        assert match([Part("y", 2, None), Part("K", 2, None)]).sentences() == [
+            "No file has ids: rows are taken in their order."
+        ]
         assert "No id is in all files" in problem(match, [Part("y", 1, ["a"]), Part("x", 1, ["b"])])
         assert "y has 3 rows, K has 4 rows" in problem(match, [Part("y", 3, ["a", "b", "c"]), Part("K", 4, None)])
 
@@ -168,11 +203,23 @@ class TestTargets:
         assert read_target(f"{path}:n", None, None).values(rows, "classification").tolist() == [1, 2]
         assert read_target(f"{path}:t", None, None).values(rows, "classification").tolist() == ["01", "2"]
 
+    def test_labels_become_the_classes_of_a_model(self, tmp_path):
+        path = write(tmp_path / "y.csv", ["id", "y"], [["a", "1.0"], ["b", "0"]])
+        target, rows = read_target(str(path), None, None), np.arange(2)
+        assert target.values(rows, "classification", np.array([0, 1])).tolist() == [1, 0]
+        assert "does not know the class 1.0" in problem(target.values, rows, "classification", np.array(["0", "x"]))
+        large = write(tmp_path / "z.csv", ["id", "y"], [["a", "9" * 25], ["b", "1"]])
+        assert read_target(str(large), None, None).values(rows, "classification").tolist() == ["9" * 25, "1"]
+
     def test_which_column(self, tmp_path):
         path = write(tmp_path / "y.csv", ["id", "u", "v"], [["a", 0, 1], ["b", 1, 0]])
         assert "which column is the target" in problem(read_target, str(path), None, None)
         assert "no column 'w'" in problem(read_target, f"{path}:w", None, None)
+        comma = write(tmp_path / "w.csv", ["id", "u, v"], [["a", 0], ["b", 1]])
+        assert read_target(f"{comma}:u, v", None, None).columns == ["u, v"]
         several = read_target(f"{path}:u,v", None, None)
+        assert several.like(["v", "u"]).columns == ["v", "u"]
+        assert "the model predicts r" in problem(several.like, ["r"])
         assert several.values(np.arange(2), "classification").tolist() == [[0, 1], [1, 0]]
         path = write(tmp_path / "z.csv", ["id", "u", "v"], [["a", 0, 1], ["b", 1, 7]])
         assert "0 and 1" in problem(read_target(f"{path}:u,v", None, None).values, np.arange(2), "classification")
@@ -195,6 +242,8 @@ class TestMatrices:
             tmp_path / "ids.csv", ["", "a", "b", "c"], [[name, *row] for name, row in zip("abc", self.K, strict=True)]
         )
         write(tmp_path / "above.csv", ["a", "b", "c"], self.K)
+        savemat(tmp_path / "row.mat", {"K": self.K[:1]})
+        assert read_matrices(tmp_path / "row.mat")["K"].values.shape == (1, 3)
         assert list(read_matrices(tmp_path / "K.npz")) == ["K", "other"]
         for name in ("K.npy", "K.npz", "five.mat", "seven.mat", "bare.csv", "ids.csv", "above.csv"):
             variable = "K" if name.startswith(("K.npz", "five", "seven")) else None
@@ -211,33 +260,56 @@ class TestMatrices:
         assert "no 'L' in it, but K" in problem(read_matrices, tmp_path / "K.npz", "L")
         (tmp_path / "K.mat").write_text("no matrix")
         assert "cannot be read" in problem(read_matrices, tmp_path / "K.mat")
+        whole = (tmp_path / "K.npz").read_bytes()
+        (tmp_path / "cut.npz").write_bytes(whole[:-30])
+        assert "cut.npz" in problem(read_matrices, tmp_path / "cut.npz")
+        (tmp_path / "bent.npz").write_bytes(whole[:60] + b"12345678" + whole[68:])
+        assert "bent.npz" in problem(read_matrices, tmp_path / "bent.npz")
+        np.save(tmp_path / "zero.npy", np.zeros((3, 3)))
+        assert "all entries are zero" in problem(read_matrices, tmp_path / "zero.npy")
         np.savez(tmp_path / "empty.npz", s=1.0)
         assert "no matrix of numbers" in problem(read_matrices, tmp_path / "empty.npz")
 
 
 class TestRepairs:
-    def test_negative_eigenvalues_are_told_and_clipped(self, tmp_path):
+    def stack(self, matrix):
+        return stack_kernels({"K": matrix})
+
+    def test_negative_eigenvalues_are_told_and_clipped(self):
         vectors, _ = np.linalg.qr(RNG.normal(size=(6, 6)))
         values = np.array([3.0, 2.0, 1.0, 0.5, -0.2, -0.7])
-        K = (vectors * values) @ vectors.T
-        text = problem(checked_kernel, "K", tmp_path, K, repair=False)
+        K = self.stack((vectors * values) @ vectors.T)
+        text = problem(KernelRepair().fit_transform, K)
         assert "2 of 6 eigenvalues are negative, the smallest is -0.7 and the largest 3" in text
-        repaired = checked_kernel("K", tmp_path, K, repair=True)
-        assert_allclose(repaired.kernel, (vectors * values.clip(0.0)) @ vectors.T, atol=1e-12)
+        repair = KernelRepair(repair=True)
+        repaired = np.asarray(repair.fit_transform(K))
+        assert_allclose(repaired[:, :, 0], (vectors * values.clip(0.0)) @ vectors.T, atol=1e-12)
         # What is done to new samples agrees with what was done to training samples.
-        assert_allclose(project(K, repaired.negative), repaired.kernel, atol=1e-12)
+        assert_allclose(np.asarray(repair.transform(K)), repaired, atol=1e-12)
 
-    def test_asymmetry(self, tmp_path):
+    def test_asymmetry(self):
         K = np.eye(3) + 0.1
         K[0, 2] = 0.4
-        assert "1 and 3 have 0.4 and 0.1" in problem(checked_kernel, "K", tmp_path, K, repair=False)
-        assert_allclose(checked_kernel("K", tmp_path, K, repair=True).kernel[0, 2], 0.25)
+        assert "1 and 3 have 0.4 and 0.1" in problem(KernelRepair().fit, self.stack(K))
+        assert_allclose(np.asarray(KernelRepair(repair=True).fit_transform(self.stack(K)))[0, 2, 0], 0.25)
 
-    def test_a_good_kernel_stays(self, tmp_path):
+    def test_a_good_kernel_stays(self):
         X = RNG.normal(size=(8, 2))
-        found = checked_kernel("K", tmp_path, X @ X.T, repair=False)
-        assert_allclose(found.kernel, X @ X.T, atol=1e-15)
-        assert found.negative is None
+        for K in (X @ X.T, (X @ X.T).astype(np.float32), np.round(X @ X.T, 6)):
+            repair = KernelRepair()
+            assert_allclose(np.asarray(repair.fit_transform(self.stack(K)))[:, :, 0], K, atol=1e-15)
+            assert not repair.negative_
+
+    def test_distances_of_new_samples_have_the_scale_of_training(self):
+        D = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+        repair = KernelRepair(distances=True)
+        repair.fit(self.stack(D))
+        assert_allclose(
+            np.asarray(repair.transform(self.stack(2.0 * D)))[:, :, 0], np.exp(-2.0 * D / repair.scales_["K"])
+        )
+        D[0, 3] = 3.1
+        assert "not symmetric" in problem(repair.fit, self.stack(D))
+        assert KernelRepair(distances=True, repair=True).fit(self.stack(D)).scales_["K"] > 0.0
 
 
 class TestSamples:
@@ -265,10 +337,43 @@ class TestSamples:
         sources = Sources(data=folder / "labels.csv", target=f"{folder}/labels.csv:status")
         assert list(training_samples(sources).X) == ["score"]
 
-    def test_samples_without_target_are_left_out(self, folder):
+    def test_the_target_is_no_feature_of_another_file_either(self, folder):
+        write(folder / "genes.csv", ["status", "id", "a"], [[i % 2, f"s{i}", i] for i in range(10)])
+        gathered = training_samples(self.sources(folder, target=f"{folder}/labels.csv:status"))
+        assert gathered.recipe.columns["genes"] == ["a"]
+        # The file of training can be predicted too, although a target is in front.
+        sources = Sources(data=folder / "labels.csv", target=f"{folder}/labels.csv:status")
+        recipe = training_samples(sources).recipe
+        assert len(new_samples(Sources(data=folder / "labels.csv"), recipe, "classification").names) == 10
+
+    def test_samples_without_target_are_left_out_and_listed(self, folder):
         write(folder / "labels.csv", ["id", "status"], [["s0", "case"], ["s1", ""], ["s2", "control"]])
         gathered = training_samples(self.sources(folder, target=f"{folder}/labels.csv"))
         assert gathered.names == ["s0", "s2"]
+        assert "Left out 1 sample without a target: s1." in gathered.matched.sentences()
+        assert gathered.matched.everything_left_out()["without a target"] == ["s1"]
+
+    def test_empty_rows_of_a_view_are_missing(self, folder):
+        write(folder / "genes.csv", ["id", "a", "b"], [["s0", 1, 2], ["s1", "", ""], ["s2", 3, 4]])
+        target = f"{folder}/labels.csv:status"
+        gathered = training_samples(self.sources(folder, target=target))
+        assert gathered.names == ["s0", "s2"]
+        assert "Left out 1 sample whose rows in genes are empty: s1." in gathered.matched.sentences()
+        kept = training_samples(self.sources(folder, target=target, keep_incomplete=True))
+        assert "s1" in kept.names
+        assert "s7" not in kept.names  # no view has it
+        assert kept.matched.left_out == {"that no view has": ["s7"]}
+
+    def test_delimiters_by_file(self, folder):
+        rows = [[f"s{i}", i, 2 * i] for i in range(10)]
+        with (folder / "genes.csv").open("w", newline="") as file:
+            csv.writer(file, delimiter=";").writerows([["id", "a", "b"], *rows])
+        target = f"{folder}/labels.csv:status"
+        assert "--delimiter NAME=" in problem(training_samples, self.sources(folder, target=target))
+        gathered = training_samples(self.sources(folder, target=target, delimiters={"genes": ";"}))
+        assert gathered.recipe.columns["genes"] == ["a", "b"]
+        two = self.sources(folder, target=target, delimiters={"genes": "::"})
+        assert "expected one character" in problem(training_samples, two)
 
     def test_partly_missing_rows_are_named(self, folder):
         write(folder / "genes.csv", ["id", "a", "b"], [["s0", 1, 2], ["s1", "", 3]])
@@ -307,10 +412,37 @@ class TestSamples:
         gathered = training_samples(sources)
         assert gathered.names == ["s0", "s1", "s2", "s3", "s4"]
         expected = from_distances(D[::-1, ::-1])
-        assert_allclose(np.asarray(gathered.X)[:, :, 0], expected)
+        kernels = gathered.recipe.repair.fit_transform(gathered.X)
+        assert_allclose(np.asarray(kernels)[:, :, 0], expected)
         new = new_samples(Sources(kernels=(("near", folder / "D.csv", None),)), gathered.recipe, "regression")
         places = [gathered.names.index(name) for name in new.names]
         assert_allclose(np.asarray(new.X)[:, :, 0], expected[places])
+
+    def test_columns_without_ids_are_those_of_the_training_file(self, folder):
+        K = np.eye(10) + 0.1 * np.abs(np.subtract.outer(np.arange(10.0), np.arange(10.0))) / 10.0
+        np.save(folder / "K.npy", K)
+        ids = [f"s{i}" for i in range(10)]
+        write(folder / "K.csv", ["", *ids], [[ids[i], *K[i]] for i in range(10)])
+        order = [7, 3, 1, 9, 0, 2]
+        write(folder / "some.csv", ["id", "y"], [[f"s{i}", i % 2] for i in order] + [["s5", ""]])
+        gathered = training_samples(Sources(kernels=(("K", folder / "K.csv", None),), target=f"{folder}/some.csv"))
+        gathered.recipe.repair.fit(gathered.X)
+        for kernel in ("K.npy", "K.csv"):
+            new = new_samples(Sources(kernels=(("K", folder / kernel, None),)), gathered.recipe, "classification")
+            assert_allclose(np.asarray(new.X)[:, :, 0], K[:, order])
+        np.save(folder / "narrow.npy", K[:4][:, order])
+        new = new_samples(Sources(kernels=(("K", folder / "narrow.npy", None),)), gathered.recipe, "classification")
+        assert_allclose(np.asarray(new.X)[:, :, 0], K[:4][:, order])
+        write(folder / "above.csv", ids, K)
+        new = new_samples(Sources(kernels=(("K", folder / "above.csv", None),)), gathered.recipe, "classification")
+        assert new.names[0] == "1"  # ids of columns are no ids of new rows
+
+    def test_fingerprints_tell_training_samples(self, folder):
+        sources = self.sources(folder, target=f"{folder}/labels.csv:status")
+        gathered = training_samples(sources)
+        again = new_samples(sources, gathered.recipe, "classification", np.array(["case", "control"]))
+        assert again.prints == gathered.recipe.prints
+        assert len(set(again.prints)) == len(again.prints)
 
     def test_bad_kernels(self, folder):
         np.save(folder / "K.npy", np.eye(10))
@@ -331,18 +463,29 @@ class TestSamples:
         both = Sources(data=folder / "genes.csv", views={"a": folder / "genes.csv"}, target="x")
         assert "--data and --view" in problem(training_samples, both)
         assert "got none" in problem(training_samples, Sources(target="x"))
+        flag = Sources(data=folder / "genes.csv", target="x", distances=True)
+        assert "--distances is for matrices" in problem(training_samples, flag)
         assert "without a target" in problem(training_samples, Sources(data=folder / "genes.csv"))
 
 
 class TestWriting:
     def test_existing_files_are_refused_before_the_work(self, tmp_path):
         path = tmp_path / "out.csv"
-        refuse_existing(path, force=False)
+        refuse_output(path, force=False)
         write_whole(path, b"old")
-        assert "the file exists" in problem(refuse_existing, path, force=False)
-        refuse_existing(path, force=True)
-        assert "is a folder" in problem(refuse_existing, tmp_path, force=True)
-        assert "no folder" in problem(refuse_existing, tmp_path / "none" / "out.csv", force=False)
+        assert "the file exists" in problem(refuse_output, path, force=False)
+        refuse_output(path, force=True)
+        assert "is a folder" in problem(refuse_output, tmp_path, force=True)
+        assert "an input too" in problem(refuse_output, path, force=True, inputs=[path])
+        assert "cannot be written" in problem(refuse_output, Path("/proc/out.csv"), force=True)
+        assert "no folder" in problem(refuse_output, tmp_path / "none" / "out.csv", force=False)
+
+    def test_a_link_stays_a_link(self, tmp_path):
+        write_whole(tmp_path / "real.csv", b"old")
+        (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+        write_whole(tmp_path / "link.csv", b"new")
+        assert (tmp_path / "link.csv").is_symlink()
+        assert (tmp_path / "real.csv").read_bytes() == b"new"
 
     def test_a_failure_leaves_the_old_file_and_nothing_else(self, tmp_path):
         path = tmp_path / "out.csv"

@@ -7,14 +7,16 @@ from typing import Any
 import click
 import numpy as np
 
+from bemkl.arrays import Array
 from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
-from bemkl.commands.output import json_option, print_json, print_table, progress, say
+from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
+from bemkl.commands.training import read_training
 from bemkl.evaluation import HeldOut, correlated_bayes, cross_predict, variants
-from bemkl.files import training_samples
 
 _LOSSES = ("log_loss", "brier", "calibration_error", "eer", "rmse")
+_ROUNDING = 1e-9
 _DECIDES = {"classification": "log_loss", "regression": "rmse"}
 
 
@@ -29,10 +31,8 @@ def compare(folds: int, as_json: bool, **options: Any) -> None:
     in log loss or in root mean squared error, by the Bayesian correlated t-test over folds.
     """
     sources, settings = take_sources(options), take_settings(options)
-    gathered = training_samples(sources, settings.task)
-    say(*gathered.matched.sentences())
-    say(f"{gathered.task.capitalize()}, because {gathered.reason}.")
-    compared = variants(gathered.X, lambda X: settings.estimator(gathered.task, X))
+    gathered = read_training(sources, settings.task)
+    compared = variants(gathered.X, lambda X: settings.estimator(gathered.task, X), gathered.before)
     seed, found = settings.parameters["random_state"], {}
     with progress("fits", folds * len(compared)) as advance:
         for variant in compared:
@@ -48,6 +48,7 @@ def compare(folds: int, as_json: bool, **options: Any) -> None:
                 "decided by": score,
                 "methods": scores,
                 "better": dict(zip(found, better, strict=True)),
+                "left_out": gathered.matched.everything_left_out(),
             }
         )
         return
@@ -60,5 +61,12 @@ def _probabilities(found: list[HeldOut], score: str, test_share: float) -> list[
     """Return for each method the probability that the first one is better."""
     first, *others = ([one[score] for one in held_out.scores_by_fold()] for held_out in found)
     sign = -1.0 if score in _LOSSES else 1.0
-    differences = [sign * (np.array(first) - np.array(other)) for other in others]
-    return [float("nan"), *(correlated_bayes(gain, test_share, rope=0.0).right for gain in differences)]
+    differences = [_without_rounding(sign * (np.array(first) - np.array(other))) for other in others]
+    found_out = [correlated_bayes(gain, test_share, rope=0.0) for gain in differences]
+    # What is level in all folds is as likely the one as the other.
+    return [float("nan"), *(one.right + 0.5 * one.rope for one in found_out)]
+
+
+def _without_rounding(differences: Array) -> Array:
+    """Make differences zero that come from the order of sums only."""
+    return np.where(np.abs(differences) < _ROUNDING, 0.0, differences)

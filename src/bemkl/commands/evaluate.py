@@ -8,12 +8,14 @@ import click
 import numpy as np
 
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
-from bemkl.commands.output import json_option, print_json, print_table, progress, say
+from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
+from bemkl.commands.training import from_the_files, read_training
 from bemkl.evaluation import cross_predict
-from bemkl.files import training_samples
 
-folds_option = click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
+folds_option = click.option(
+    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds."
+)
 """The number of folds."""
 
 
@@ -28,10 +30,8 @@ def evaluate(folds: int, as_json: bool, **options: Any) -> None:
     mean and standard deviation over folds.
     """
     sources, settings = take_sources(options), take_settings(options)
-    gathered = training_samples(sources, settings.task)
-    say(*gathered.matched.sentences())
-    say(f"{gathered.task.capitalize()}, because {gathered.reason}.")
-    model = settings.estimator(gathered.task, gathered.X)
+    gathered = read_training(sources, settings.task)
+    model = from_the_files(gathered, settings.estimator(gathered.task, gathered.X))
     with progress("folds", folds) as advance:
         seed = settings.parameters["random_state"]
         held_out = cross_predict(model, gathered.X, gathered.y, n_folds=folds, seed=seed, advance=advance)
@@ -41,7 +41,8 @@ def evaluate(folds: int, as_json: bool, **options: Any) -> None:
         for name, value in overall.items()
     ]
     if as_json:
-        print_json({"task": gathered.task, "n_samples": len(gathered.names), "scores": overall, "folds": by_fold})
+        facts = {"task": gathered.task, "n_samples": len(gathered.names), "scores": overall, "folds": by_fold}
+        print_json(facts | {"left_out": gathered.matched.everything_left_out()})
     else:
         print_table(f"{len(gathered.names)} samples, {folds} folds", rows)
 

@@ -52,9 +52,7 @@ def explain(model_path: Path, rows: tuple[str, ...], top: int, as_json: bool, **
         return
     for one in explained:
         title = f"{one['id']}, {one['output']}: {one['total']:.4g}"
-        print_table(
-            title, [{"kernel": kernel, "contribution": value} for kernel, value in one["contributions"].items()]
-        )
+        print_table(title, one["contributions"])
 
 
 def _outputs(model: Any, targets: list[str], n_outputs: int) -> list[str]:
@@ -69,9 +67,10 @@ def _outputs(model: Any, targets: list[str], n_outputs: int) -> list[str]:
 def _explained(model: Any, name: str, output: str, parts: Array, intercept: float, top: int) -> dict[str, Any]:
     """Name the largest contributions, and sum up the rest."""
     order = np.argsort(-np.abs(parts), kind="stable")
-    named = {model.kernel_names_[m]: float(parts[m]) for m in order[:top]}
+    named = [(model.kernel_names_[m], float(parts[m])) for m in order[:top]]
     rest = order[top:]
     if len(rest):
-        named[f"the other {len(rest)} kernels"] = float(parts[rest].sum())
-    named["intercept"] = intercept
-    return {"id": name, "output": output, "total": float(parts.sum() + intercept), "contributions": named}
+        named.append((f"the other {len(rest)} kernels", float(parts[rest].sum())))
+    named.append(("intercept", intercept))
+    contributions = [{"kernel": kernel, "contribution": value} for kernel, value in named]
+    return {"id": name, "output": output, "total": float(parts.sum() + intercept), "contributions": contributions}

@@ -13,7 +13,8 @@ from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, say
 from bemkl.commands.settings import MODEL_OPTIONS, Settings, take_settings
 from bemkl.commands.tables import weight_table
-from bemkl.files import Gathered, Sources, refuse_existing, training_samples
+from bemkl.commands.training import read_training
+from bemkl.files import Gathered, Sources, refuse_output
 from bemkl.persistence import save_model
 
 _SHOWN = 10
@@ -34,21 +35,23 @@ def fit(output: Path, force: bool, as_json: bool, **options: Any) -> None:
     matched by ids, where files have them.
     """
     sources, settings = take_sources(options), take_settings(options)
-    refuse_existing(output, force=force)
-    gathered = training_samples(sources, settings.task)
-    say(*gathered.matched.sentences())
-    say(f"{gathered.task.capitalize()}, because {gathered.reason}.")
-    model = settings.estimator(gathered.task, gathered.X).set_params(verbose=int(sys.stderr.isatty()))
-    model.fit(gathered.X, gathered.y)
-    model.set_params(verbose=0)
-    model.files_ = replace(gathered.recipe, settings=_record(sources, settings))
+    refuse_output(output, force=force, inputs=sources.paths)
+    gathered = read_training(sources, settings.task)
+    X, recipe = gathered.X, gathered.recipe
+    if recipe.repair is not None:
+        X = recipe.repair.fit_transform(X)
+    # The bar is drawn on the standard output, which is for results where it is no terminal.
+    model = settings.estimator(gathered.task, X).set_params(verbose=int(sys.stdout.isatty() and not as_json))
+    model.fit(X, gathered.y).set_params(verbose=0)
+    model.files_ = replace(recipe, settings=_record(sources, settings))
     save_model(model, output)
-    rows, facts = weight_table(model), _facts(model, gathered, output)
+    facts = _facts(model, gathered, output)
     if as_json:
-        print_json(facts | {"kernels": rows})
+        print_json(facts | {"kernels": weight_table(model)})
         return
     counts = f"{facts['n_samples']} samples, {facts['n_kernels']} kernels"
     say(f"{counts}, bound {facts['lower_bound']:.6g} after {facts['n_iter']} iterations.")
+    rows = sorted(weight_table(model, rounded=True), key=lambda row: -abs(row["weight"]))
     print_table(f"Largest kernel weights of {len(rows)}", rows[:_SHOWN])
     say(f"Saved to {output}.")
 
@@ -63,7 +66,7 @@ def _facts(model: Any, gathered: Gathered, output: Path) -> dict[str, Any]:
         "n_iter": int(model.n_iter_),
         "converged": bool(model.converged_),
         "selected": [model.kernel_names_[position] for position in model.selected_kernels_],
-        "unmatched": {label: ids for label, ids in gathered.matched.unmatched.items() if ids},
+        "left_out": gathered.matched.everything_left_out(),
         "output": str(output),
     }
 

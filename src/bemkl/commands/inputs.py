@@ -13,7 +13,7 @@ from bemkl.files import InputError, Sources
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
 Option = Callable[[Any], Any]
-_NAMES = ("data", "views", "kernels", "target", "id_column", "delimiter", "distances", "repair", "keep_incomplete")
+_NAMES = ("data", "views", "kernels", "target", "id_column", "delimiters", "distances", "repair", "keep_incomplete")
 
 
 FILE_OPTIONS = [
@@ -24,7 +24,13 @@ FILE_OPTIONS = [
     ),
     click.option("--target", metavar="FILE[:COLUMN]", help="What is to be predicted."),
     click.option("--id", "id_column", metavar="COLUMN", help="Column to match rows by, instead of the first one."),
-    click.option("--delimiter", help="What is between cells of text files, instead of what their endings say."),
+    click.option(
+        "--delimiter",
+        "delimiters",
+        multiple=True,
+        metavar="[NAME=]SIGN",
+        help="What is between cells of text files: of all, or of a view, a kernel or the target; repeatable.",
+    ),
     click.option("--distances", is_flag=True, help="Matrices are distances d; kernels are exp(-d / mean d)."),
     click.option("--repair", is_flag=True, help="Make matrices symmetric, and set negative eigenvalues to zero."),
     click.option("--keep-incomplete", is_flag=True, help="Keep samples that lack some of the views."),
@@ -72,8 +78,15 @@ def take_sources(options: dict[str, Any]) -> Sources:
     given = {name: options.pop(name) for name in _NAMES}
     given["views"] = _named_paths(given["views"])
     given["kernels"] = tuple(map(_kernel, given["kernels"]))
-    given["delimiter"] = _DELIMITERS.get(given["delimiter"], given["delimiter"])
+    given["delimiters"] = dict(map(_delimiter, given["delimiters"]))
     return Sources(**given)
+
+
+def _delimiter(text: str) -> tuple[str, str]:
+    """Divide what says a delimiter into the name of a file and the sign."""
+    name, equals, sign = text.rpartition("=")
+    name, sign = (name, sign) if equals and sign else ("", text)
+    return name, _DELIMITERS.get(sign, sign)
 
 
 def _named_paths(views: tuple[str, ...]) -> dict[str, Path]:

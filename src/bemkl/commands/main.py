@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 import warnings
 from importlib import import_module
 from typing import Any
@@ -12,7 +13,7 @@ import click
 
 from bemkl import __version__
 from bemkl.datasets import DatasetNotFound
-from bemkl.exceptions import ModelFileError
+from bemkl.exceptions import ConvergenceWarning, ModelFileError
 
 _COMMANDS = {
     "fit": "Fit a model to samples in files, and save it.",
@@ -26,6 +27,9 @@ _COMMANDS = {
     "bench": "Measure speed beside other packages.",
     "completion": "Print a script that completes commands and options in a shell.",
 }
+
+
+_PATHS = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 
 
 class _Program(click.Group):
@@ -51,11 +55,15 @@ class _Program(click.Group):
         """Run a command, and explain what it refuses."""
         try:
             with warnings.catch_warnings():
+                # What an interrupt leaves of a fit is no result.
+                warnings.filterwarnings("error", message="the fit was interrupted", category=ConvergenceWarning)
                 warnings.showwarning = _show
                 return super().invoke(ctx)
-        except (ValueError, DatasetNotFound, ModelFileError, OSError) as error:
+        except ConvergenceWarning as error:
+            raise click.Abort from error
+        except (ValueError, DatasetNotFound, ModelFileError, *_PATHS) as error:
             if ctx.params.get("debug"):
-                raise
+                traceback.print_exc()
             raise _Refused(_in_two_lines(str(error))) from error
 
 
@@ -70,7 +78,7 @@ def _in_two_lines(message: str) -> str:
     if "\n" in message:
         return message
     what, *advice = re.split(r"(?<=[.?]) (?=[A-Z\"'])", message, maxsplit=1)
-    return "\n".join([what, *(advice or ["The traceback is shown by bemkl --debug."])])
+    return "\n".join([what, *(advice or ["See docs/command_line.md, or bemkl --debug for the traceback."])])
 
 
 def _show(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -60,6 +60,7 @@ def read_for(model: Any, sources: Sources) -> Gathered:
             "The model was not fitted by `bemkl fit`: it does not know which columns of which files it takes.",
             "Load it in Python with bemkl.load_model, and call its predict.",
         )
-    gathered = new_samples(sources, recipe, "classification" if is_classifier(model) else "regression")
+    classes = model.classes_ if is_classifier(model) and len(recipe.targets) == 1 else None
+    gathered = new_samples(sources, recipe, "classification" if is_classifier(model) else "regression", classes)
     say(*gathered.matched.sentences())
     return gathered

@@ -12,9 +12,10 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 _WIDE = 200
 
@@ -58,19 +59,20 @@ def print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     rows : sequence of mappings
         The rows, all with the same keys, which become the header.
     """
-    console = Console()
+    console = Console(emoji=False)
     if not console.is_terminal:
-        console = Console(width=_WIDE)
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name, value in rows[0].items():
-        table.add_column(name, justify="left" if isinstance(value, str) else "right", overflow="fold")
+        console = Console(width=_WIDE, emoji=False)
+    # Names from files are text, not markup.
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    for name, value in rows[0].items() if rows else ():
+        justify: JustifyMethod = "left" if isinstance(value, str | bool) else "right"
+        table.add_column(Text(name), justify=justify, overflow="fold")
     for row in rows:
-        # Text from files is no markup.
-        table.add_row(*(_cell(value).replace("[", r"\[") for value in row.values()))
-    console.print(table)
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    console.print(table if rows else f"{title}: none", markup=False)
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
     r"""
     Write rows as CSV.
 
@@ -78,6 +80,8 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     ----------
     rows : sequence of mappings
         The rows, all with the same keys, which become the header.
+    columns : sequence of str
+        The header, if there are no rows.
 
     Returns
     -------
@@ -90,9 +94,9 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     'id,value\n"a,b",0.5\n'
     """
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0] if rows else columns)
+    writer.writerows([_yes_or_no(value) for value in row.values()] for row in rows)
     return text.getvalue()
 
 
@@ -120,7 +124,12 @@ def progress(what: str, steps: int) -> Iterator[Callable[[], None]]:
         yield lambda: bar.advance(task)
 
 
+def _yes_or_no(value: Any) -> Any:
+    return ("no", "yes")[value] if isinstance(value, bool) else value
+
+
 def _cell(value: Any) -> str:
+    value = _yes_or_no(value)
     if isinstance(value, float):
         return "–" if math.isnan(value) else f"{value:.4g}"
     return str(value)

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
 from bemkl.commands.output import as_csv, json_option, print_json, say
-from bemkl.files import refuse_existing, write_whole
+from bemkl.files import InputError, refuse_output, write_whole
 
 
 @click.command()
@@ -30,7 +30,7 @@ def predict(model_path: Path, coverage: float, output: Path | None, force: bool,
     """
     sources = take_sources(options)
     if output is not None:
-        refuse_existing(output, force=force)
+        refuse_output(output, force=force, inputs=[*sources.paths, model_path])
     model = open_model(model_path)
     gathered = read_for(model, sources)
     targets = gathered.recipe.targets
@@ -68,9 +68,15 @@ def _numbers(model: Any, X: Any, targets: list[str], coverage: float) -> list[di
     mean, deviation = model.predict(X, return_std=True)
     low, high = model.predict_interval(X, coverage=coverage)
     columns = [np.reshape(values, (len(mean), -1)) for values in (mean, deviation, low, high)]
+    endings = ("", "_std", "_low", "_high")
+    names = [f"{target}{ending}" for target in targets for ending in endings]
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"The targets {', '.join(targets)} give two columns of one name.", "Rename a target, and fit again."
+        )
     rows: list[dict[str, Any]] = [{} for _ in mean]
     for place, target in enumerate(targets):
-        for ending, values in zip(("", "_std", "_low", "_high"), columns, strict=True):
+        for ending, values in zip(endings, columns, strict=True):
             for row, value in zip(rows, values[:, place].tolist(), strict=True):
                 row[f"{target}{ending}"] = value
     return rows

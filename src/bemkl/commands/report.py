@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from sklearn.base import clone
 
 from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
 from bemkl.commands.output import json_option, print_json, progress, say
+from bemkl.commands.training import from_the_files
 from bemkl.evaluation import HeldOut, cross_predict, predict_held_out
-from bemkl.files import Gathered, InputError, Sources, refuse_existing, write_whole
+from bemkl.files import Gathered, Sources, refuse_output, training_samples, write_whole
 from bemkl.report import report_page
 
 
 @click.command()
 @model_argument
 @with_options(*FILE_OPTIONS, folds_option)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws of folds.")
 @click.option("--title", help="Heading of the page.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="PAGE.html", help="Where to write it."
@@ -27,19 +31,26 @@ from bemkl.report import report_page
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
 def report(
-    model_path: Path, folds: int, title: str | None, output: Path, force: bool, as_json: bool, **options: Any
+    model_path: Path,
+    folds: int,
+    seed: int,
+    title: str | None,
+    output: Path,
+    force: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """
     Write a page about a model: one file that needs nothing but a browser.
 
-    With a target, the page has scores. Samples that the model was fitted on are predicted by cross-validation, others
-    by the model itself.
+    With a target, the page has scores. Samples that the model was fitted on, told by their values, are predicted by
+    cross-validation, others by the model itself.
     """
     sources = take_sources(options)
-    refuse_existing(output, force=force)
+    refuse_output(output, force=force, inputs=[*sources.paths, model_path])
     model = open_model(model_path)
     gathered = read_for(model, sources)
-    held_out, origin = (None, "") if gathered.y is None else _held_out(model, gathered, sources, folds)
+    held_out, origin = (None, "") if gathered.y is None else _held_out(model, gathered, sources, folds, seed)
     page = report_page(
         model,
         gathered.X,
@@ -57,29 +68,24 @@ def report(
         say(f"Written to {output}." + (f" Scores: {origin}." if origin else " Without scores."))
 
 
-def _held_out(model: Any, gathered: Gathered, sources: Sources, folds: int) -> tuple[HeldOut, str]:
+def _held_out(model: Any, gathered: Gathered, sources: Sources, folds: int, seed: int) -> tuple[HeldOut, str]:
     """Predict samples with known targets, honestly."""
-    known = _seen_in_training(gathered, sources)
+    known = np.isin(gathered.prints, gathered.recipe.prints)
+    same = np.isin(gathered.names, gathered.recipe.ids) & ~known
+    if gathered.recipe.has_ids and gathered.matched.has_ids and same.any():
+        say(f"{int(same.sum())} samples have ids of training samples, but other values: they are taken as new ones.")
     if not known.all():
         new = gathered.take(~known)
         if known.any():
             say(f"{int(known.sum())} samples were in training and are left out of the scores.")
         return predict_held_out(model, new.X, new.y), f"{len(new.names)} samples that were not in training"
-    if gathered.recipe.kind == "kernels" and gathered.names != gathered.recipe.ids:
-        raise InputError(
-            "Some of the training samples alone cannot be cross-validated from kernels.",
-            "Pass the kernels of all training samples, or of new ones.",
-        )
     with progress("folds", folds) as advance:
-        held_out = cross_predict(model, gathered.X, gathered.y, n_folds=folds, advance=advance)
+        if gathered.recipe.repair is None:
+            held_out = cross_predict(model, gathered.X, gathered.y, n_folds=folds, seed=seed, advance=advance)
+        else:
+            # Folds repair and scale matrices each for itself, so they need these as they are in the files.
+            flags = gathered.recipe.repair.get_params()
+            raw = training_samples(replace(sources, **flags), gathered.task)
+            pipeline = from_the_files(raw, clone(model))
+            held_out = cross_predict(pipeline, raw.X, raw.y, n_folds=folds, seed=seed, advance=advance)
     return held_out, f"{folds}-fold cross-validation of the training samples"
-
-
-def _seen_in_training(gathered: Gathered, sources: Sources) -> Any:
-    """Tell which samples the model was fitted on: by ids, or by the checksums of files without ids."""
-    recipe = gathered.recipe
-    if recipe.has_ids and gathered.matched.has_ids:
-        return np.isin(gathered.names, recipe.ids)
-    before = {one["sha256"] for one in recipe.settings["files"].values()}
-    same = before == {one["sha256"] for one in sources.checksums().values()}
-    return np.full(len(gathered.names), same)

@@ -10,7 +10,8 @@ import click
 from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
 from bemkl.kernels import BANKS, KernelStack, named_bank
 
-_SHARED = ("kernel_prior", "weights", "intermediate_std", "landmarks", "max_iter", "tol", "n_init")
+_PRIORS = ("kernel_prior", "sample_prior", "bias_prior")
+_SHARED = (*_PRIORS, "weights", "intermediate_std", "landmarks", "max_iter", "tol", "n_init")
 
 
 class _DeviationType(click.ParamType[float | str]):
@@ -25,6 +26,21 @@ class _DeviationType(click.ParamType[float | str]):
             return float(value)
         except ValueError:
             self.fail(f'expected a number or "learn", got {value!r}.', param, ctx)
+
+
+class _PriorType(click.ParamType[str | tuple[float, float]]):
+    """A named prior, or shape and scale of a gamma distribution."""
+
+    name = "dense|sparse|SHAPE,SCALE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in ("dense", "sparse") or isinstance(value, tuple):
+            return value
+        try:
+            shape, scale = (float(part) for part in value.split(","))
+        except ValueError:
+            self.fail(f"expected dense, sparse, or two numbers with a comma between them, got {value!r}.", param, ctx)
+        return shape, scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +58,15 @@ class Settings:
         Parameters of both estimators.
     of_classifier : dict of str to Any
         Parameters that only the classifier has.
+    of_regressor : dict of str to Any
+        Parameters that only the regressor has.
     """
 
     bank: str
     task: str | None
     parameters: dict[str, Any]
     of_classifier: dict[str, Any]
+    of_regressor: dict[str, Any]
 
     def estimator(self, task: str, X: Any) -> Any:
         """
@@ -68,7 +87,7 @@ class Settings:
         kernels = "precomputed" if isinstance(X, KernelStack) else named_bank(self.bank, X)
         if task == "classification":
             return BEMKLClassifier(kernels, **self.parameters, **self.of_classifier)
-        return BEMKLRegressor(kernels, **self.parameters)
+        return BEMKLRegressor(kernels, **self.parameters, **self.of_regressor)
 
     def as_json(self) -> dict[str, Any]:
         """
@@ -79,7 +98,7 @@ class Settings:
         dict of str to Any
             Names and values, as JSON has them.
         """
-        return {"bank": self.bank, "task": self.task} | self.parameters | self.of_classifier
+        return {"bank": self.bank, "task": self.task} | self.parameters | self.of_classifier | self.of_regressor
 
 
 MODEL_OPTIONS = [
@@ -87,7 +106,20 @@ MODEL_OPTIONS = [
         "--task", type=click.Choice(["classification", "regression"]), help="Instead of what the target says."
     ),
     click.option("--bank", type=click.Choice(BANKS), default="default", show_default=True, help="Kernels on tables."),
-    click.option("--kernel-prior", type=click.Choice(["dense", "sparse"]), default="dense", show_default=True),
+    click.option(
+        "--kernel-prior", type=_PriorType(), default="dense", show_default=True, help="Precisions of kernel weights."
+    ),
+    click.option(
+        "--sample-prior", type=_PriorType(), default="dense", show_default=True, help="Precisions of sample weights."
+    ),
+    click.option("--bias-prior", type=_PriorType(), default="dense", show_default=True, help="Precision of the bias."),
+    click.option(
+        "--noise-prior",
+        type=_PriorType(),
+        default="dense",
+        show_default=True,
+        help="Precision of the noise.",
+    ),
     click.option(
         "--weights",
         type=click.Choice(["free", "nonnegative", "factorized", "spike_slab"]),
@@ -102,13 +134,27 @@ MODEL_OPTIONS = [
         show_default=True,
         help="How classes share kernel weights.",
     ),
-    click.option("--intermediate-std", type=_DeviationType(), default=1.0, show_default=True),
-    click.option("--margin", type=click.FloatRange(min=0.0), default=1.0, show_default=True),
+    click.option(
+        "--intermediate-std",
+        type=_DeviationType(),
+        default=1.0,
+        show_default=True,
+        help="Standard deviation of the intermediate outputs.",
+    ),
+    click.option(
+        "--margin", type=click.FloatRange(min=0.0), default=1.0, show_default=True, help="Margin between classes."
+    ),
     click.option("--landmarks", type=click.IntRange(min=1), help="Number of basis points; all samples without it."),
-    click.option("--max-iter", type=click.IntRange(min=1), default=1000, show_default=True),
-    click.option("--tol", type=float, default=1e-4, show_default=True),
-    click.option("--starts", "n_init", type=click.IntRange(min=1), default=1, show_default=True),
-    click.option("--seed", type=int, default=0, show_default=True, help="Draws of starts, landmarks and folds."),
+    click.option("--max-iter", type=click.IntRange(min=1), default=1000, show_default=True, help="Most iterations."),
+    click.option(
+        "--tol", type=click.FloatRange(min=0.0), default=1e-4, show_default=True, help="Relative change of the bound."
+    ),
+    click.option(
+        "--starts", "n_init", type=click.IntRange(min=1), default=1, show_default=True, help="Number of starts."
+    ),
+    click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws of starts, landmarks and folds."
+    ),
 ]
 """The options, for `with_options`."""
 
@@ -129,4 +175,5 @@ def take_settings(options: dict[str, Any]) -> Settings:
     """
     parameters = {name: options.pop(name) for name in _SHARED} | {"random_state": options.pop("seed")}
     of_classifier = {name: options.pop(name) for name in ("multiclass", "margin")}
-    return Settings(options.pop("bank"), options.pop("task"), parameters, of_classifier)
+    of_regressor = {"noise_prior": options.pop("noise_prior")}
+    return Settings(options.pop("bank"), options.pop("task"), parameters, of_classifier, of_regressor)

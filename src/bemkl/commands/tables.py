@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from bemkl.estimators.summary import WeightTable
+import numpy as np
+
+from bemkl.estimators.summary import WeightTable, selected
 
 
-def weight_table(model: Any, coverage: float = 0.95) -> list[dict[str, Any]]:
+def weight_table(model: Any, coverage: float = 0.95, *, rounded: bool = False) -> list[dict[str, Any]]:
     """
     Return the kernel weights, largest first.
 
@@ -17,14 +19,57 @@ def weight_table(model: Any, coverage: float = 0.95) -> list[dict[str, Any]]:
         A fitted model.
     coverage : float
         Probability of the intervals.
+    rounded : bool
+        Whether numbers have only the digits that are worth reading.
 
     Returns
     -------
     list of dict
         Kernel, weight, deviation, interval, share and whether the kernel is selected; the class first where each has
-        weights of its own.
+        weights of its own, one class after the other.
     """
-    table = model.summary(coverage)
+    table = model.summary(coverage, rounded=rounded)
     rows = list(table) if isinstance(table, WeightTable) else table.reset_index().to_dict("records")
-    selected = {model.kernel_names_[position] for position in model.selected_kernels_}
-    return [row | {"selected": "yes" if row["kernel"] in selected else "no"} for row in rows]
+    chosen = _selected(model)
+    return [row | {"selected": (row.get("class"), row["kernel"]) in chosen} for row in rows]
+
+
+def _selected(model: Any) -> set[tuple[Any, str]]:
+    """Name the kernels that are used, by class where each has weights of its own."""
+    several = np.ndim(model.kernel_weights_) == 2
+    inclusion = getattr(model, "kernel_inclusion_", None)
+    masks = [selected(row) for row in np.atleast_2d(model.kernel_weights_)]
+    if inclusion is not None:
+        masks = [row > 0.5 for row in np.atleast_2d(inclusion)]
+    labels = [str(label) for label in model.classes_] if several else [None]
+    return {
+        (label, name)
+        for label, mask in zip(labels, masks, strict=True)
+        for name, there in zip(model.kernel_names_, mask, strict=True)
+        if there
+    }
+
+
+def top_of_each(rows: list[dict[str, Any]], top: int | None) -> list[dict[str, Any]]:
+    """
+    Keep the first rows of each class.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Rows of `weight_table`.
+    top : int or None
+        How many; None for all.
+
+    Returns
+    -------
+    list of dict
+        These.
+    """
+    seen: dict[Any, int] = {}
+    kept = []
+    for row in rows:
+        seen[row.get("class")] = seen.get(row.get("class"), 0) + 1
+        if top is None or seen[row.get("class")] <= top:
+            kept.append(row)
+    return kept

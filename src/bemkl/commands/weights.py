@@ -8,14 +8,14 @@ import click
 
 from bemkl.commands.models import model_argument, open_model
 from bemkl.commands.output import as_csv, json_option, print_json, print_table, say
-from bemkl.commands.tables import weight_table
-from bemkl.files import refuse_existing, write_whole
+from bemkl.commands.tables import top_of_each, weight_table
+from bemkl.files import refuse_output, write_whole
 
 
 @click.command()
 @model_argument
 @click.option("--coverage", type=click.FloatRange(0.0, 1.0, max_open=True), default=0.95, show_default=True)
-@click.option("--top", type=click.IntRange(min=1), help="Only the largest ones.")
+@click.option("--top", type=click.IntRange(min=1), help="Only the largest ones, of each class.")
 @click.option("--selected", is_flag=True, help="Only kernels that the combination uses.")
 @click.option("--csv", "as_text", is_flag=True, help="Print CSV.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.csv", help="Instead of printing.")
@@ -38,16 +38,19 @@ def weights(
     the training samples vary.
     """
     if output is not None:
-        refuse_existing(output, force=force)
+        refuse_output(output, force=force, inputs=[model_path])
     model = open_model(model_path)
-    rows = weight_table(model, coverage)
-    rows = [row for row in rows if not selected or row["selected"] == "yes"][:top]
+    people = not (as_json or as_text or output)
+    every = weight_table(model, coverage, rounded=people)
+    rows = top_of_each([row for row in every if row["selected"] or not selected], top)
     if output is not None:
-        write_whole(output, as_csv(rows).encode())
+        write_whole(output, as_csv(rows, list(every[0])).encode())
         say(f"{len(rows)} weights in {output}.")
     if as_json:
         print_json(rows)
     elif as_text:
-        click.echo(as_csv(rows), nl=False)
+        click.echo(as_csv(rows, list(every[0])), nl=False)
     elif output is None:
-        print_table(f"{len(rows)} of {len(model.kernel_names_)} kernels", rows)
+        classes = len(every) // len(model.kernel_names_)
+        of = f"{len(model.kernel_names_)} kernels" + (f" for each of {classes} classes" if classes > 1 else "")
+        print_table(f"{len(rows)} weights of {of}", rows)

@@ -105,7 +105,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         kernels = np.concatenate([np.stack(block, axis=-1) for block in blocks])
         return kernels[..., 0] if len(self._fitted) == 1 else kernels
 
-    def summary(self, coverage: float = 0.95) -> Any:
+    def summary(self, coverage: float = 0.95, *, rounded: bool = True) -> Any:
         """
         Return the kernel weights as a table, largest first.
 
@@ -113,6 +113,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         ----------
         coverage : float
             Probability of the intervals.
+        rounded : bool
+            Whether numbers have only the digits that are worth reading.
 
         Returns
         -------
@@ -120,14 +122,13 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             Kernel, weight, standard deviation, interval, and share in how the decisions on the training samples vary;
             with the class first where each class has weights of its own, and the probability that a kernel is on
             last where there is one. A data frame if pandas is installed.
-            Numbers are rounded; `kernel_weights_` and `kernel_weights_std_` have them in full.
         """
         check_is_fitted(self)
         width, least = interval_width(coverage), 0.0 if self.weights == "nonnegative" else -np.inf
         rows = []
         for label, fitted in zip(self._labels, self._fitted, strict=True):
             first = {} if len(self._fitted) == 1 else {"class": label}
-            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width, least)]
+            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width, least, rounded=rounded)]
         if hasattr(self, "kernel_inclusion_"):
             parts = [dict(zip(self.kernel_names_, part, strict=True)) for part in np.atleast_2d(self.kernel_inclusion_)]
             by_row = [parts[position // len(self.kernel_names_)] for position in range(len(rows))]

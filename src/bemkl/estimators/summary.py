@@ -61,7 +61,7 @@ def shares(fitted: FittedBlock) -> Array:
 
 
 def weight_rows(
-    names: Sequence[str], fitted: FittedBlock, width: float, least: float = -np.inf
+    names: Sequence[str], fitted: FittedBlock, width: float, least: float = -np.inf, *, rounded: bool = True
 ) -> list[dict[str, Any]]:
     """
     Describe the kernel weights of one fit, largest first.
@@ -76,21 +76,23 @@ def weight_rows(
         Half width of the intervals, in standard deviations.
     least : float
         Smallest weight that is possible.
+    rounded : bool
+        Whether numbers have only the digits that are worth reading.
 
     Returns
     -------
     list of dict
-        Kernel, weight, std, low, high and share, rounded to the digits that are worth reading.
+        Kernel, weight, std, low, high and share.
     """
     mean, std = fitted.weights.mean, np.sqrt(fitted.weights.covariance.diagonal())
     half = width * std
     largest = np.abs(mean).max()
     digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
     columns = {"weight": mean, "std": std, "low": np.maximum(mean - half, least), "high": mean + half}
-    rounded = {name: np.round(values, digits) for name, values in columns.items()}
-    rounded["share"] = np.round(shares(fitted), 4)
+    shown = {name: np.round(values, digits) if rounded else values for name, values in columns.items()}
+    shown["share"] = np.round(shares(fitted), 4) if rounded else shares(fitted)
     return [
-        {"kernel": names[m]} | {name: float(values[m]) for name, values in rounded.items()}
+        {"kernel": names[m]} | {name: float(values[m]) for name, values in shown.items()}
         for m in np.argsort(-np.abs(mean), kind="stable")
     ]
 

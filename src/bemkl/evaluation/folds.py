@@ -186,7 +186,7 @@ def _splits(model: Any, y: Labels, n_folds: int, seed: int) -> Iterator[tuple[Ro
     if not 2 <= n_folds <= counts.min():
         rare = labels[counts.argmin()]
         raise ValueError(
-            f"n_folds: expected 2 to the number of samples of the rarest class ({rare!r} has {counts.min()}), got "
+            f"n_folds: expected 2 to the number of samples of the rarest class ({str(rare)!r} has {counts.min()}), got "
             f"{n_folds}. Take fewer folds, or leave that class out."
         )
     yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(y, y)

@@ -203,7 +203,7 @@ def _positions(y: npt.ArrayLike, classes: npt.NDArray[np.generic]) -> npt.NDArra
         raise ValueError(f"y: expected one label for each of one or more samples, got shape {labels.shape}.")
     unknown = ~np.isin(labels, classes)
     if unknown.any():
-        raise ValueError(f"y: got the label {labels[unknown][0]!r}, which is not among the classes.")
+        raise ValueError(f"y: got the label {str(labels[unknown][0])!r}, which is not among the classes.")
     order = np.argsort(classes)
     positions: npt.NDArray[np.intp] = order[np.searchsorted(classes, labels, sorter=order)]
     return positions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +43,7 @@ class Variant:
     X: Any = field(repr=False)
 
 
-def variants(X: Any, build: Build) -> list[Variant]:
+def variants(X: Any, build: Build, before: Sequence[Any] = ()) -> list[Variant]:
     """
     Return the combination of all kernels, and what to compare it with.
 
@@ -56,20 +56,23 @@ def variants(X: Any, build: Build) -> list[Variant]:
         Columns of a table, matrices of views, or kernels between all samples.
     build : callable
         Maps samples to an estimator that suits them.
+    before : sequence of transformers
+        What has to be done to kernels before an estimator takes them.
 
     Returns
     -------
     list of Variant
         The combination first.
     """
-    found = [Variant(OURS, build(X), X)]
     if isinstance(X, KernelStack):
         single = {name: X[:, :, [name]] for name in X.names} if len(X.names) > 1 else {}
+        of_mean = make_pipeline(*before, FunctionTransformer(mean_kernel), build(X))
         return [
-            *found,
-            *(Variant(f"only {name}", build(kernel), kernel) for name, kernel in single.items()),
-            *([Variant(MEAN, build(X), mean_kernel(X))] if single else []),
+            Variant(OURS, make_pipeline(*before, build(X)), X),
+            *(Variant(f"only {name}", make_pipeline(*before, build(one)), one) for name, one in single.items()),
+            *([Variant(MEAN, of_mean, X)] if single else []),
         ]
+    found = [Variant(OURS, build(X), X)]
     views = any(np.ndim(view) == 2 for view in X.values())
     if views and len(X) > 1:
         found += [Variant(f"only {name}", build({name: view}), {name: view}) for name, view in X.items()]

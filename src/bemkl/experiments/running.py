@@ -111,7 +111,11 @@ def _attempt(experiment: Experiment, job: Job, data_home: Path | None) -> tuple[
     try:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # two hundred sweeps are what some experiments ask for
+            # What an interrupt leaves of a fit is no result.
+            warnings.filterwarnings("error", message="the fit was interrupted", category=ConvergenceWarning)
             return job, experiment.run(job, data_home)
+    except ConvergenceWarning as error:
+        raise KeyboardInterrupt from error
     except Exception as error:
         return Failure(job, f"{type(error).__name__}: {error}")
 

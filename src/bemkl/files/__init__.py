@@ -4,7 +4,7 @@ from bemkl.files.problems import InputError, listed
 from bemkl.files.recipe import Recipe
 from bemkl.files.samples import new_samples, training_samples
 from bemkl.files.sources import Gathered, Sources
-from bemkl.files.writing import refuse_existing, write_whole
+from bemkl.files.writing import refuse_output, write_whole
 
 __all__ = [
     "Gathered",
@@ -13,7 +13,7 @@ __all__ = [
     "Sources",
     "listed",
     "new_samples",
-    "refuse_existing",
+    "refuse_output",
     "training_samples",
     "write_whole",
 ]

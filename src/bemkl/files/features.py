@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from bemkl.files.matching import Matched, Part, match
 from bemkl.files.problems import InputError, listed
 from bemkl.files.reading import read_table
 from bemkl.files.recipe import Recipe
-from bemkl.files.sources import TARGET, Sources
+from bemkl.files.sources import TARGET, Gathered, Sources, fingerprints
 from bemkl.files.tables import FileTable
 from bemkl.files.targets import FileTarget
 
@@ -72,7 +71,7 @@ def rows_of(label: str, table: FileTable, id_column: str | None) -> Part:
     return Part(label, table.n_rows, None if id_column is None else table.ids(id_column))
 
 
-def training_features(sources: Sources, target: FileTarget) -> tuple[Any, Matched, Recipe]:
+def training_features(sources: Sources, target: FileTarget) -> Gathered:
     """
     Read the features of training samples.
 
@@ -81,25 +80,20 @@ def training_features(sources: Sources, target: FileTarget) -> tuple[Any, Matche
     sources : Sources
         The files.
     target : FileTarget
-        The target; its columns are no features.
+        The target; its columns are no features, and only samples where it is known are taken.
 
     Returns
     -------
-    X : dict of str to ndarray
+    Gathered
         Columns of a table, or matrices of views.
-    matched : Matched
-        The samples.
-    recipe : Recipe
-        What predictions have to know.
     """
-    found = _read(sources, target)
+    found = _read(sources, target, target.columns)
     columns = {features.name: features.columns for features in found}
     recipe = Recipe(sources.kind, columns, {features.name: features.table.named for features in found})
-    matched = _match(sources, found, target)
-    return _assembled(found, recipe, matched), matched, recipe
+    return _gathered(sources, found, recipe, target)
 
 
-def new_features(sources: Sources, recipe: Recipe, target: FileTarget | None) -> tuple[Any, Matched]:
+def new_features(sources: Sources, recipe: Recipe, target: FileTarget | None) -> Gathered:
     """
     Read the features of samples for a fitted model.
 
@@ -110,14 +104,12 @@ def new_features(sources: Sources, recipe: Recipe, target: FileTarget | None) ->
     recipe : Recipe
         How the files of training became samples.
     target : FileTarget or None
-        The target, where it is known.
+        The target; with one, only samples where it is known are taken.
 
     Returns
     -------
-    X : dict of str to ndarray
+    Gathered
         Columns of a table, or matrices of views, as in training.
-    matched : Matched
-        The samples.
     """
     unknown = [name for name in sources.views if name not in recipe.columns]
     missing = [name for name in recipe.columns if name and name not in sources.views]
@@ -127,22 +119,20 @@ def new_features(sources: Sources, recipe: Recipe, target: FileTarget | None) ->
             "Name views as in training. With --keep-incomplete, a view that is not given counts as missing.",
         )
     found = [
-        Features(features.name, features.table, _columns_of_training(features, recipe), features.id_column)
-        for features in _read(sources, target)
+        replace(features, columns=_columns_of_training(features, recipe))
+        for features in _read(sources, target, recipe.targets)
     ]
-    matched = _match(sources, found, target)
-    return _assembled(found, recipe, matched), matched
+    return _gathered(sources, found, recipe, target)
 
 
-def _read(sources: Sources, target: FileTarget | None) -> list[Features]:
+def _read(sources: Sources, target: FileTarget | None, names: list[str]) -> list[Features]:
     """Read the tables, and find the columns of each that are features."""
     paths: dict[str, Path] = {"": sources.data} if sources.data is not None else dict(sources.views)
     found = []
     for name, path in paths.items():
-        table = read_table(path, sources.delimiter)
-        # A target that is in the same file is no feature.
-        same = target is not None and target.table.path.resolve() == path.resolve()
-        hidden = target.columns if target is not None and same else []
+        table = read_table(path, sources.delimiter(name))
+        # A column that is called like the target is the answer, not a feature.
+        hidden = [*names, *(target.columns if target is not None else [])]
         id_column = table.id_column(sources.id_column, exclude=hidden)
         columns = [column for column in table.columns if column != id_column and column not in hidden]
         if not columns:
@@ -151,21 +141,31 @@ def _read(sources: Sources, target: FileTarget | None) -> list[Features]:
     return found
 
 
-def _match(sources: Sources, found: list[Features], target: FileTarget | None) -> Matched:
+def _gathered(sources: Sources, found: list[Features], recipe: Recipe, target: FileTarget | None) -> Gathered:
+    """Match rows, put them into the order of the samples, and leave out samples that lack something."""
     parts = [] if target is None else [rows_of(TARGET, target.table, target.id_column)]
     labels = [features.label for features in found]
-    incomplete = labels if sources.keep_incomplete and sources.kind == "views" else []
-    return match([*parts, *(features.part for features in found)], incomplete)
-
-
-def _assembled(found: list[Features], recipe: Recipe, matched: Matched) -> Any:
-    """Put rows into the order of the samples; a sample that lacks a view has a row of NaN."""
+    incomplete = labels if sources.keep_incomplete and recipe.kind == "views" else []
+    matched = match([*parts, *(features.part for features in found)], incomplete)
+    if target is not None:
+        matched = matched.take(target.known()[matched.rows[TARGET]], "without a target")
     views = {name: np.full((len(matched.names), len(columns)), np.nan) for name, columns in recipe.columns.items()}
     for features in found:
         rows = matched.rows[features.label]
         views[features.name][rows >= 0] = features.table.numbers(features.columns)[rows[rows >= 0]]
         _refuse_gaps(features, views[features.name], matched, whole_rows=recipe.kind == "views")
-    return views if recipe.kind == "views" else dict(zip(recipe.columns[""], views[""].T, strict=True))
+    X = views if recipe.kind == "views" else dict(zip(recipe.columns[""], views[""].T, strict=True))
+    gathered = Gathered(X, matched, recipe, fingerprints(list(views.values())))
+    if recipe.kind == "table":
+        return gathered
+    lacking = np.column_stack([np.isnan(view).all(axis=1) for view in views.values()])
+    if sources.keep_incomplete:
+        return gathered.take(np.array([not gone.all() for gone in lacking]), "that no view has")
+    left = np.ones(len(lacking), dtype=bool)
+    for name, gone in zip(views, lacking.T, strict=True):
+        gathered = gathered.take(~gone[left], f"whose rows in {name} are empty")
+        left &= ~gone
+    return gathered
 
 
 def _refuse_gaps(features: Features, values: Array, matched: Matched, *, whole_rows: bool) -> None:
@@ -178,7 +178,9 @@ def _refuse_gaps(features: Features, values: Array, matched: Matched, *, whole_r
         raise InputError(
             f"{features.table.path}, sample {matched.names[row]}, column {features.columns[column]!r}: the value is "
             f"missing or infinite ({int(gaps.sum())} such cells).",
-            "Impute it, drop the column, or leave the whole row of a view empty: then the sample lacks the view.",
+            "Impute it or drop the column; a sample may lack a view, if its whole row is empty."
+            if whole_rows
+            else "Impute it, drop the column, or leave the row out.",
         )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bemkl.files.features import rows_of
@@ -11,13 +9,13 @@ from bemkl.files.matching import Matched, Part, Rows, match
 from bemkl.files.matrices import FileMatrix, read_matrices
 from bemkl.files.problems import InputError, listed
 from bemkl.files.recipe import Recipe
-from bemkl.files.repairs import checked_kernel, project
-from bemkl.files.sources import TARGET, Sources
+from bemkl.files.repairs import KernelRepair
+from bemkl.files.sources import TARGET, Gathered, Sources, fingerprints
 from bemkl.files.targets import FileTarget
-from bemkl.kernels import from_distances, mean_distance, stack_kernels
+from bemkl.kernels import stack_kernels
 
 
-def training_kernels(sources: Sources, target: FileTarget) -> tuple[Any, Matched, Recipe]:
+def training_kernels(sources: Sources, target: FileTarget) -> Gathered:
     """
     Read square matrices, and bring rows and columns into the order of the samples.
 
@@ -30,33 +28,24 @@ def training_kernels(sources: Sources, target: FileTarget) -> tuple[Any, Matched
 
     Returns
     -------
-    X : KernelStack
-        Kernels of the training samples.
-    matched : Matched
-        The samples.
-    recipe : Recipe
-        What predictions have to know.
+    Gathered
+        The matrices as they are; what `before` has makes kernels of them.
     """
     matrices = _read(sources)
     _refuse_sizes(matrices)
-    matched = _match(matrices, target)
-    matched = matched.take(target.known()[matched.rows[TARGET]])
-    kernels, scales, negative = {}, {}, {}
+    matched = _match({name: (matrix, matrix.rows) for name, matrix in matrices.items()}, target)
+    matched = matched.take(target.known()[matched.rows[TARGET]], "without a target")
+    squares, places = {}, {}
     for name, matrix in matrices.items():
         rows = matched.rows[_label(name, matrix)]
-        square = matrix.values[:, _columns_like_rows(name, matrix)][np.ix_(rows, rows)]
-        if sources.distances:
-            scales[name] = _scale(name, matrix, square)
-            square = from_distances(square, scales[name])
-        checked = checked_kernel(name, matrix.path, square, repair=sources.repair)
-        kernels[name] = checked.kernel
-        if checked.negative is not None:
-            negative[name] = checked.negative
-    recipe = Recipe("kernels", kernels=list(kernels), scales=scales, negative=negative)
-    return stack_kernels(kernels), matched, recipe
+        columns = _columns_like_rows(name, matrix)[rows]
+        squares[name], places[name] = matrix.values[np.ix_(rows, columns)], (matrix.values.shape[1], columns)
+    repair = KernelRepair(distances=sources.distances, repair=sources.repair)
+    recipe = Recipe("kernels", kernels=list(squares), places=places, repair=repair)
+    return Gathered(stack_kernels(squares), matched, recipe, fingerprints(list(squares.values())))
 
 
-def new_kernels(sources: Sources, recipe: Recipe, target: FileTarget | None) -> tuple[Any, Matched]:
+def new_kernels(sources: Sources, recipe: Recipe, target: FileTarget | None) -> Gathered:
     """
     Read matrices between new samples, in rows, and training samples, in columns.
 
@@ -67,14 +56,12 @@ def new_kernels(sources: Sources, recipe: Recipe, target: FileTarget | None) -> 
     recipe : Recipe
         How the files of training became samples.
     target : FileTarget or None
-        The target, where it is known.
+        The target; with one, only samples where it is known are taken.
 
     Returns
     -------
-    X : KernelStack
+    Gathered
         Kernels of the samples.
-    matched : Matched
-        The samples.
     """
     matrices = _read(sources)
     if sorted(matrices) != sorted(recipe.kernels):
@@ -82,22 +69,24 @@ def new_kernels(sources: Sources, recipe: Recipe, target: FileTarget | None) -> 
             f"Expected the kernels {listed(recipe.kernels)}, got {listed(list(matrices))}.",
             "Name kernels as in training: --kernel name=file.",
         )
-    matched = _match(matrices, target)
-    kernels = {}
+    # Ids of columns are those of training samples, and say nothing about the rows.
+    matched = _match({name: (m, m.rows if m.labelled else None) for name, m in matrices.items()}, target)
+    if target is not None:
+        matched = matched.take(target.known()[matched.rows[TARGET]], "without a target")
+    raw = {}
     for name in recipe.kernels:
         matrix = matrices[name]
-        values = matrix.values[matched.rows[_label(name, matrix)]][:, _columns_of_training(name, matrix, recipe)]
-        if name in recipe.scales:
-            values = from_distances(values, recipe.scales[name])
-        kernels[name] = project(values, recipe.negative[name]) if name in recipe.negative else values
-    return stack_kernels(kernels), matched
+        raw[name] = matrix.values[matched.rows[_label(name, matrix)]][:, _columns_of_training(name, matrix, recipe)]
+    assert recipe.repair is not None
+    kernels = recipe.repair.transform(stack_kernels(raw))
+    return Gathered(kernels, matched, recipe, fingerprints(list(raw.values())))
 
 
 def _read(sources: Sources) -> dict[str, FileMatrix]:
     """Read the matrices by the names that the user gave, or by their own."""
     found: dict[str, FileMatrix] = {}
     for name, path, variable in sources.kernels:
-        matrices = read_matrices(path, variable, sources.delimiter)
+        matrices = read_matrices(path, variable, sources.delimiter(name or path.stem))
         if name is not None and len(matrices) > 1:
             raise InputError(
                 f"{path}: there are several matrices in it, {listed(list(matrices))}, for the one name {name!r}.",
@@ -115,9 +104,9 @@ def _label(name: str, matrix: FileMatrix) -> str:
     return f"{name} ({matrix.path})"
 
 
-def _match(matrices: dict[str, FileMatrix], target: FileTarget | None) -> Matched:
+def _match(matrices: dict[str, tuple[FileMatrix, list[str] | None]], target: FileTarget | None) -> Matched:
     parts = [] if target is None else [rows_of(TARGET, target.table, target.id_column)]
-    named = [Part(_label(name, matrix), len(matrix.values), matrix.rows) for name, matrix in matrices.items()]
+    named = [Part(_label(name, matrix), len(matrix.values), rows) for name, (matrix, rows) in matrices.items()]
     return match([*parts, *named])
 
 
@@ -138,13 +127,6 @@ def _refuse_sizes(matrices: dict[str, FileMatrix]) -> None:
         )
 
 
-def _scale(name: str, matrix: FileMatrix, square: Any) -> float:
-    try:
-        return mean_distance(square)
-    except ValueError as error:
-        raise InputError(f"{matrix.path}, {name!r}: no matrix of distances.", str(error)) from None
-
-
 def _columns_like_rows(name: str, matrix: FileMatrix) -> Rows:
     """Return the columns of a square matrix in the order of its rows."""
     if matrix.rows is None or matrix.columns is None:
@@ -156,6 +138,10 @@ def _columns_of_training(name: str, matrix: FileMatrix, recipe: Recipe) -> Rows:
     """Return the columns of the training samples, in the order of training."""
     if recipe.has_ids and matrix.columns is not None:
         return _places(name, matrix, recipe.ids, "Columns are the training samples, rows the new ones.")
+    # Without ids, columns are those of the file of training, or the training samples alone.
+    width, columns = recipe.places[name]
+    if matrix.values.shape[1] == width:
+        return columns
     if matrix.values.shape[1] != len(recipe.ids):
         raise InputError(
             f"{matrix.path}, kernel {name!r}: expected a column for each of the {len(recipe.ids)} training samples, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,8 @@ class Matched:
         Files without ids, whose rows were taken in the order of the others.
     has_ids : bool
         Whether the names are ids.
+    left_out : dict of str to list of str
+        By a reason other than that, names of samples that were left out.
     """
 
     names: list[str]
@@ -57,8 +59,9 @@ class Matched:
     unmatched: dict[str, list[str]]
     by_order: list[str]
     has_ids: bool
+    left_out: dict[str, list[str]] = field(default_factory=dict)
 
-    def take(self, keep: npt.NDArray[np.bool_]) -> Matched:
+    def take(self, keep: npt.NDArray[np.bool_], reason: str = "") -> Matched:
         """
         Keep some samples.
 
@@ -66,6 +69,8 @@ class Matched:
         ----------
         keep : ndarray of shape (n_samples,)
             Whether to keep them.
+        reason : str
+            Why the others are left out, to be told; nothing if the user asked for it.
 
         Returns
         -------
@@ -73,7 +78,21 @@ class Matched:
             These.
         """
         names = [name for name, kept in zip(self.names, keep, strict=True) if kept]
-        return replace(self, names=names, rows={label: rows[keep] for label, rows in self.rows.items()})
+        gone = [name for name, kept in zip(self.names, keep, strict=True) if not kept]
+        left_out = self.left_out | ({reason: gone} if reason and gone else {})
+        rows = {label: rows[keep] for label, rows in self.rows.items()}
+        return replace(self, names=names, rows=rows, left_out=left_out)
+
+    def everything_left_out(self) -> dict[str, list[str]]:
+        """
+        Return what did not match and what was left out, in full.
+
+        Returns
+        -------
+        dict of str to list of str
+            Ids of rows without a partner by file, and names of samples by the reason for which they were left out.
+        """
+        return {label: ids for label, ids in (self.unmatched | self.left_out).items() if ids}
 
     def sentences(self) -> list[str]:
         """
@@ -92,6 +111,10 @@ class Matched:
             f"{listed(ids, 10)}."
             for labels, ids in groups.items()
         ]
+        said += [
+            f"Left out {len(ids)} {'sample' if len(ids) == 1 else 'samples'} {reason}: {listed(ids, 10)}."
+            for reason, ids in self.left_out.items()
+        ]
         lacking = {label: [self.names[i] for i in np.flatnonzero(rows < 0)] for label, rows in self.rows.items()}
         said += [
             f"{label}: lacks {len(ids)} of the {len(self.names)} samples: {listed(ids, 10)}."
@@ -100,6 +123,8 @@ class Matched:
         ]
         if self.has_ids and self.by_order:
             said.append(f"{', '.join(self.by_order)}: no ids, rows are taken in the order of the other files.")
+        elif len(self.by_order) > 1:
+            said.append("No file has ids: rows are taken in their order.")
         return said
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from bemkl.arrays import Array
 from bemkl.files.matfiles import read_matfile
 from bemkl.files.problems import InputError, listed
 from bemkl.files.reading import DELIMITERS, load_array, read_lines, refuse_missing
-from bemkl.files.tables import read_number, refuse_duplicates
+from bemkl.files.tables import is_id_name, read_number, refuse_duplicates
 
 MATRIX_ENDINGS = (".npy", ".npz", ".mat", *DELIMITERS)
 """Endings of files that `read_matrices` knows."""
@@ -33,12 +33,16 @@ class FileMatrix:
         Ids of the rows.
     columns : list of str or None
         Ids of the columns.
+    labelled : bool
+        Whether the file itself says which row is which; ids of columns alone are also those of the rows if the matrix
+        is square and of training samples.
     """
 
     path: Path
     values: Array = field(repr=False)
     rows: list[str] | None = None
     columns: list[str] | None = None
+    labelled: bool = True
 
 
 def read_matrices(path: Path, variable: str | None = None, delimiter: str | None = None) -> dict[str, FileMatrix]:
@@ -66,7 +70,7 @@ def read_matrices(path: Path, variable: str | None = None, delimiter: str | None
     if ending in DELIMITERS:
         found = {path.stem: _read_text(path, delimiter or DELIMITERS[ending])}
     elif ending == ".npy":
-        found = {path.stem: FileMatrix(path, load_array(path))}
+        found = {path.stem: FileMatrix(path, _one(path))}
     else:
         found = {name: FileMatrix(path, values) for name, values in _read_variables(path, ending).items()}
     if variable is not None:
@@ -76,21 +80,29 @@ def read_matrices(path: Path, variable: str | None = None, delimiter: str | None
     return {name: _checked(name, matrix) for name, matrix in found.items()}
 
 
+def _one(path: Path) -> Any:
+    values = load_array(path)
+    if isinstance(values, dict):
+        raise InputError(f"{path}: has several arrays in it, {listed(list(values))}.", "Rename it to .npz.")
+    return values
+
+
 def _read_variables(path: Path, ending: str) -> dict[str, Any]:
     if ending == ".npz":
-        try:
-            with load_array(path) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-        except (ValueError, OSError) as error:
-            raise InputError(f"{path}: cannot be read ({error!s:.120}).", "Save plain arrays.") from None
+        stored = load_array(path)
+        arrays = stored if isinstance(stored, dict) else {path.stem: stored}
         arrays = {name: values for name, values in arrays.items() if values.ndim == 2 and values.dtype.kind in "fiu"}
     else:
         try:
             arrays = read_matfile(path)
         except (ValueError, ImportError, OSError) as error:
             raise InputError(f"{path}: cannot be read.", f"{error!s:.200}") from None
-        # A scalar or a vector of MATLAB is a matrix too.
-        arrays = {name: values for name, values in arrays.items() if min(values.shape) > 1}
+        # A scalar or a vector of MATLAB is a matrix too; a vector alone is the kernel of one new sample.
+        for least in (2, 1):
+            found = {name: values for name, values in arrays.items() if min(values.shape) >= least < values.size}
+            if found:
+                return found
+        arrays = {}
     if not arrays:
         raise InputError(f"{path}: there is no matrix of numbers in it.", "Check the file.")
     return arrays
@@ -98,31 +110,30 @@ def _read_variables(path: Path, ending: str) -> dict[str, Any]:
 
 def _read_text(path: Path, delimiter: str) -> FileMatrix:
     """Read a matrix with ids above and before its rows, above them only, or without any."""
-    rows = read_lines(path, delimiter)
+    rows, lines = read_lines(path, delimiter)
     if all(read_number(cell) is not None and cell.strip() for cell in rows[0]):
-        return FileMatrix(path, _numbers(path, rows, first_row=1, first_column=1))
+        return FileMatrix(path, _numbers(path, rows, lines, first_column=1))
     header, body = [cell.strip() for cell in rows[0]], rows[1:]
     if not body:
         raise InputError(f"{path}: there are no rows below the ids.", "Check the file.")
     ids: list[str] | None
-    if len(body[0]) == len(header) and (
-        header[0] == "" or read_number(body[0][0]) is None or header[0].lower() == "id"
-    ):
+    labelled = len(body[0]) == len(header) and (is_id_name(header[0]) or read_number(body[0][0]) is None)
+    if labelled:
         ids, columns = [row[0].strip() for row in body], header[1:]
-        values = _numbers(path, [row[1:] for row in body], first_row=2, first_column=2)
+        values = _numbers(path, [row[1:] for row in body], lines[1:], first_column=2)
     else:
-        values, columns = _numbers(path, body, first_row=2, first_column=1), header
+        values, columns = _numbers(path, body, lines[1:], first_column=1), header
         ids = columns if len(columns) == len(body) else None
     if len(columns) != values.shape[1]:
         raise InputError(f"{path}: {len(columns)} ids for {values.shape[1]} columns.", "Check the first row.")
     refuse_duplicates(path, columns)
-    return FileMatrix(path, values, None if ids is None else refuse_duplicates(path, ids), columns)
+    return FileMatrix(path, values, None if ids is None else refuse_duplicates(path, ids), columns, labelled)
 
 
-def _numbers(path: Path, rows: list[list[str]], *, first_row: int, first_column: int) -> Array:
+def _numbers(path: Path, rows: list[list[str]], lines: list[int], *, first_column: int) -> Array:
     """Read entries, and name the first that is no number."""
     width = len(rows[0])
-    for number, row in enumerate(rows, start=first_row):
+    for number, row in zip(lines, rows, strict=True):
         if len(row) != width:
             raise InputError(
                 f"{path}, row {number}: expected {width} entries as in the row before, got {len(row)}.",
@@ -131,7 +142,7 @@ def _numbers(path: Path, rows: list[list[str]], *, first_row: int, first_column:
     try:
         return np.array(rows, dtype=np.float64)
     except ValueError:
-        for number, row in enumerate(rows, start=first_row):
+        for number, row in zip(lines, rows, strict=True):
             for column, cell in enumerate(row, start=first_column):
                 value = read_number(cell)
                 if value is None or np.isnan(value):
@@ -155,4 +166,6 @@ def _checked(name: str, matrix: FileMatrix) -> FileMatrix:
             f"{matrix.path}, {name!r}, row {row + 1}, column {column + 1}: the entry is {values[row, column]}.",
             "A matrix has no missing or infinite entries.",
         )
-    return FileMatrix(matrix.path, np.asarray(values, dtype=np.float64), matrix.rows, matrix.columns)
+    if not values.any():
+        raise InputError(f"{matrix.path}, {name!r}: all entries are zero.", "Leave it out.")
+    return replace(matrix, values=np.asarray(values, dtype=np.float64))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from bemkl.files.tables import Cells, FileTable, read_number
 TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npy")
 """Endings of files that `read_table` knows."""
 
+_EXACT = 2**53
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """What is between the cells of a text file, by its ending."""
 
@@ -59,7 +62,7 @@ def refuse_missing(path: Path) -> None:
         raise InputError(f"{path}: the file {there}.", "Check the path.")
 
 
-def read_lines(path: Path, delimiter: str) -> list[list[str]]:
+def read_lines(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
     """
     Read the cells of a text file, row by row.
 
@@ -72,21 +75,30 @@ def read_lines(path: Path, delimiter: str) -> list[list[str]]:
 
     Returns
     -------
-    list of list of str
-        The rows that are not empty.
+    rows : list of list of str
+        The rows in which something is written.
+    lines : list of int
+        Their numbers, as a user counts the lines of the file.
     """
+    if len(delimiter) != 1 or delimiter in '\r\n"':
+        raise InputError(f"--delimiter: expected one character, got {delimiter!r}.", 'Such as ";" or tab.')
+    rows, lines = [], []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
+            reader = csv.reader(file, delimiter=delimiter)
+            for row in reader:
+                if any(cell.strip() for cell in row):
+                    rows.append(row)
+                    lines.append(reader.line_num)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not a text file with cells ({error}).", "Save it as CSV in UTF-8.") from None
     if not rows:
         raise InputError(f"{path}: the file is empty.", "Check the path.")
-    return rows
+    return rows, lines
 
 
 def _read_text(path: Path, delimiter: str) -> FileTable:
-    rows = read_lines(path, delimiter)
+    rows, lines = read_lines(path, delimiter)
     header = [name.strip() for name in rows[0]]
     _refuse_delimiter(path, header, delimiter)
     if all(read_number(name) is not None and name for name in header):
@@ -99,7 +111,7 @@ def _read_text(path: Path, delimiter: str) -> FileTable:
         raise InputError(
             f"{path}: columns need different names, there is more than one {twice[0]!r}.", "Rename one of them."
         )
-    for number, row in enumerate(rows[1:], start=2):
+    for number, row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(header):
             raise InputError(
                 f"{path}, row {number}: expected {len(header)} cells as in the first row, got {len(row)}.",
@@ -107,7 +119,7 @@ def _read_text(path: Path, delimiter: str) -> FileTable:
             )
     if len(rows) == 1:
         raise InputError(f"{path}: there are no rows below the names of the columns.", "Check the file.")
-    return FileTable(path, tuple(header), tuple(zip(*rows[1:], strict=True)), first_row=2)
+    return FileTable(path, tuple(header), tuple(zip(*rows[1:], strict=True)), tuple(lines[1:]))
 
 
 def _refuse_delimiter(path: Path, header: list[str], delimiter: str) -> None:
@@ -120,12 +132,14 @@ def _refuse_delimiter(path: Path, header: list[str], delimiter: str) -> None:
         raise InputError(
             f"{path}: with {delimiter!r} between cells there is one column only, but the first row has "
             f"{counts[other]} times {other!r}.",
-            f"Pass --delimiter {other!r}." if other != "\t" else "Pass --delimiter tab.",
+            f"Pass --delimiter {'tab' if other == chr(9) else repr(other)}, or --delimiter NAME=... for one view only.",
         )
 
 
 def _read_array(path: Path) -> FileTable:
     values = load_array(path)
+    if isinstance(values, dict):
+        raise InputError(f"{path}: has several arrays in it, {listed(list(values))}.", "Save one with numpy.save.")
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or not values.size:
@@ -147,16 +161,19 @@ def load_array(path: Path) -> Any:
 
     Returns
     -------
-    ndarray
-        The array.
+    ndarray or dict of str to ndarray
+        The array; the arrays by name of a file that has several.
     """
     try:
-        values = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        with path.open("rb") as file:
+            values = np.load(file, allow_pickle=False)
+            if not isinstance(values, np.ndarray):
+                return {name: values[name] for name in values.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
-            f"{path}: not a file of NumPy with numbers ({error!s:.120}).", "Save a plain array with numpy.save."
+            f"{path}: not a file of NumPy with numbers ({error!s:.120}).", "Save plain arrays with numpy.save or savez."
         ) from None
-    if isinstance(values, np.ndarray) and values.dtype.kind not in "fiubUS":
+    if values.dtype.kind not in "fiubUS":
         raise InputError(f"{path}: expected numbers, got an array of {values.dtype}.", "Convert it to numbers.")
     return values
 
@@ -179,6 +196,8 @@ def _read_parquet(path: Path) -> FileTable:
 def _parquet_column(column: Any) -> Cells:
     """Return numbers as numbers, and anything else as text."""
     values = column.to_pylist()
-    if all(isinstance(value, int | float | None) for value in values):
+    numeric = all(isinstance(value, int | float | None) for value in values)
+    # Large whole numbers are ids that a float cannot tell apart.
+    if numeric and all(value is None or not abs(value) >= _EXACT for value in values):
         return np.array([np.nan if value is None else float(value) for value in values])
     return ["" if value is None else str(value) for value in values]

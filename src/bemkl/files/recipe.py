@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from bemkl.arrays import Array
+import numpy as np
+import numpy.typing as npt
 
-KINDS = ("table", "views", "kernels")
-"""What samples can be: one table, several tables, or matrices."""
+from bemkl.files.repairs import KernelRepair
+
+Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,18 +28,20 @@ class Recipe:
         Whether the columns of a view have names of their own, or are only numbered.
     kernels : list of str
         Names of the matrices; empty for tables.
+    places : dict of str to (int, ndarray of int)
+        Of each matrix its number of columns, and those of the training samples.
+    repair : KernelRepair or None
+        What was done to the matrices.
     targets : list of str
         Names of what is predicted.
     ids : list of str
         Names of the training samples.
+    prints : list of str
+        Fingerprints of the training samples' values.
     has_ids : bool
-        Whether these are ids from the files.
+        Whether the names are ids from the files.
     id_column : str or None
         What the user called the column of ids.
-    scales : dict of str to float
-        Mean distance of the training samples, where matrices are distances.
-    negative : dict of str to ndarray of shape (n_train, n_negative)
-        Eigenvectors that were taken out of repaired matrices.
     settings : dict of str to Any
         What the user asked for, to tell it again.
     """
@@ -46,10 +50,11 @@ class Recipe:
     columns: dict[str, list[str]] = field(default_factory=dict)
     named: dict[str, bool] = field(default_factory=dict)
     kernels: list[str] = field(default_factory=list)
+    places: dict[str, tuple[int, Rows]] = field(default_factory=dict, repr=False)
+    repair: KernelRepair | None = None
     targets: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list, repr=False)
+    prints: list[str] = field(default_factory=list, repr=False)
     has_ids: bool = False
     id_column: str | None = None
-    scales: dict[str, float] = field(default_factory=dict)
-    negative: dict[str, Array] = field(default_factory=dict, repr=False)
     settings: dict[str, Any] = field(default_factory=dict, repr=False)

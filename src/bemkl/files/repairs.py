@@ -1,108 +1,167 @@
-"""Training kernels from files: symmetric and positive semidefinite, or repaired if the user asks for it."""
+"""Matrices from files become kernels: distances are converted, and faults are refused or repaired."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from bemkl.arrays import Array
 from bemkl.files.problems import InputError
+from bemkl.kernels import KernelStack, from_distances, mean_distance, stack_kernels
 
-_ASYMMETRY = 1e-8
-_NEGATIVE = 1e-8
+_ASYMMETRY = 1e-6
+_NEGATIVE = 1e-6
+"""Faults up to this size, relative to the largest entry or eigenvalue, are rounding: files may have six digits."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repaired:
+class KernelRepair(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """
-    A training kernel, and what has to be done to kernels of new samples so that they fit to it.
+    Make matrices of training samples kernels, and do the same to those of new samples.
 
     Parameters
     ----------
-    kernel : ndarray of shape (n_train, n_train)
-        The kernel, symmetric and positive semidefinite.
-    negative : ndarray of shape (n_train, n_negative) or None
-        Eigenvectors that were taken out; None if there was nothing to repair.
-    """
-
-    kernel: Array = field(repr=False)
-    negative: Array | None = field(default=None, repr=False)
-
-
-def checked_kernel(name: str, path: Path, kernel: Array, *, repair: bool) -> Repaired:
-    """
-    Check a training kernel.
-
-    Parameters
-    ----------
-    name : str
-        Its name, for messages.
-    path : Path
-        Its file, for messages.
-    kernel : ndarray of shape (n_train, n_train)
-        The matrix.
+    distances : bool
+        Whether matrices are distances d, which become exp(-d / s) with the mean s over pairs of training samples.
     repair : bool
-        Whether to take the mean with the transpose and to set negative eigenvalues to zero, instead of refusing.
+        Whether to take the mean with the transpose and to set negative eigenvalues to zero, instead of refusing. New
+        samples lose the same eigenvectors. They have no transpose, so the first fault cannot be mended for them.
 
-    Returns
-    -------
-    Repaired
-        The kernel.
-
-    Raises
-    ------
-    InputError
-        If it is not symmetric, or has negative eigenvalues; it says how far off it is.
-    """
-    differences = np.abs(kernel - kernel.T)
-    largest = np.abs(kernel).max()
-    if differences.max() > _ASYMMETRY * largest and not repair:
-        row, column = np.unravel_index(differences.argmax(), kernel.shape)
-        raise InputError(
-            f"{path}, kernel {name!r}: not symmetric; rows and columns {row + 1} and {column + 1} have "
-            f"{kernel[row, column]:.6g} and {kernel[column, row]:.6g}.",
-            "Put rows and columns in the same order, or pass --repair to take the mean of both.",
-        )
-    symmetric: Array = 0.5 * (kernel + kernel.T)
-    if _is_definite(symmetric):
-        return Repaired(symmetric)
-    values, vectors = np.linalg.eigh(symmetric)
-    below = values < -_NEGATIVE * values[-1]
-    if not below.any():
-        return Repaired(symmetric)
-    if not repair:
-        raise InputError(
-            f"{path}, kernel {name!r}: not positive semidefinite; {int(below.sum())} of {len(values)} eigenvalues are "
-            f"negative, the smallest is {values[0]:.3g} and the largest {values[-1]:.3g}.",
-            "Pass --repair to set the negative ones to zero, or --distances if the file holds distances.",
-        )
-    if below.all():
-        raise InputError(f"{path}, kernel {name!r}: all eigenvalues are negative.", "Check the sign of the matrix.")
-    kept, rest = vectors[:, ~below], vectors[:, below]
-    repaired: Array = (kept * np.maximum(values[~below], 0.0)) @ kept.T
-    return Repaired(0.5 * (repaired + repaired.T), rest)
-
-
-def project(kernel: Array, negative: Array) -> Array:
-    """
-    Take out of a kernel of new samples what was taken out of that of the training samples.
-
-    Parameters
+    Attributes
     ----------
-    kernel : ndarray of shape (n_samples, n_train)
-        Kernel between new and training samples.
-    negative : ndarray of shape (n_train, n_negative)
-        Eigenvectors that were taken out.
+    scales_ : dict of str to float
+        Mean distances by kernel; empty for kernels.
+    negative_ : dict of str to ndarray of shape (n_train, n_negative)
+        Eigenvectors that were taken out, of kernels that had to be repaired.
 
-    Returns
-    -------
-    ndarray of shape (n_samples, n_train)
-        The kernel that fits to the repaired one: for training samples, it is the repaired one.
+    Examples
+    --------
+    >>> stack = stack_kernels({"near": np.array([[0.0, 2.0], [2.0, 0.0]])})
+    >>> np.asarray(KernelRepair(distances=True).fit_transform(stack))[:, :, 0].round(3).tolist()
+    [[1.0, 0.368], [0.368, 1.0]]
     """
-    projected: Array = kernel - (kernel @ negative) @ negative.T
-    return projected
+
+    def __init__(self, distances: bool = False, repair: bool = False) -> None:
+        self.distances = distances
+        self.repair = repair
+
+    def fit_transform(self, X: KernelStack, y: Any = None) -> KernelStack:
+        """
+        Check and convert the matrices of training samples.
+
+        Parameters
+        ----------
+        X : KernelStack
+            Square matrices.
+        y : Any
+            Not used.
+
+        Returns
+        -------
+        KernelStack
+            Symmetric, positive semidefinite kernels.
+
+        Raises
+        ------
+        InputError
+            If one is not symmetric, or has negative eigenvalues; it says how far off it is.
+        """
+        self.scales_: dict[str, float] = {}
+        self.negative_: dict[str, Array] = {}
+        kernels = {}
+        for name, matrix in _matrices(X).items():
+            symmetric = self._symmetric(name, matrix)
+            if self.distances:
+                self.scales_[name] = _scale(name, symmetric)
+                symmetric = from_distances(symmetric, self.scales_[name])
+            kernels[name] = self._definite(name, symmetric)
+        return stack_kernels(kernels)
+
+    def fit(self, X: KernelStack, y: Any = None) -> KernelRepair:
+        """
+        Learn scales and repairs.
+
+        Parameters
+        ----------
+        X : KernelStack
+            Square matrices.
+        y : Any
+            Not used.
+
+        Returns
+        -------
+        KernelRepair
+            This object.
+        """
+        self.fit_transform(X)
+        return self
+
+    def transform(self, X: KernelStack) -> KernelStack:
+        """
+        Convert matrices between new samples, in rows, and training samples, in columns.
+
+        Parameters
+        ----------
+        X : KernelStack
+            The matrices.
+
+        Returns
+        -------
+        KernelStack
+            Kernels that fit to those of the training samples.
+        """
+        kernels = {}
+        for name, matrix in _matrices(X).items():
+            values = from_distances(matrix, self.scales_[name]) if self.distances else matrix
+            if name in self.negative_:
+                negative = self.negative_[name]
+                values = values - (values @ negative) @ negative.T
+            kernels[name] = values
+        return stack_kernels(kernels)
+
+    def _symmetric(self, name: str, matrix: Array) -> Array:
+        differences = np.abs(matrix - matrix.T)
+        if differences.max() > _ASYMMETRY * np.abs(matrix).max() and not self.repair:
+            row, column = np.unravel_index(differences.argmax(), matrix.shape)
+            raise InputError(
+                f"kernel {name!r}: not symmetric; rows and columns {row + 1} and {column + 1} have "
+                f"{matrix[row, column]:.6g} and {matrix[column, row]:.6g}.",
+                "Put rows and columns in the same order, or pass --repair to take the mean of both.",
+            )
+        symmetric: Array = 0.5 * (matrix + matrix.T)
+        return symmetric
+
+    def _definite(self, name: str, kernel: Array) -> Array:
+        if _is_definite(kernel):
+            return kernel
+        values, vectors = np.linalg.eigh(kernel)
+        below = values < -_NEGATIVE * values[-1]
+        if not below.any():
+            return kernel
+        if below.all():
+            raise InputError(f"kernel {name!r}: all eigenvalues are negative.", "Check the sign of the matrix.")
+        if not self.repair:
+            raise InputError(
+                f"kernel {name!r}: not positive semidefinite; {int(below.sum())} of {len(values)} eigenvalues are "
+                f"negative, the smallest is {values[0]:.3g} and the largest {values[-1]:.3g}.",
+                "Pass --repair to set the negative ones to zero, or --distances if the file holds distances.",
+            )
+        self.negative_[name] = vectors[:, below]
+        kept: Array = (vectors[:, ~below] * np.maximum(values[~below], 0.0)) @ vectors[:, ~below].T
+        return 0.5 * (kept + kept.T)
+
+
+def _matrices(stack: KernelStack) -> dict[str, Array]:
+    values = np.asarray(stack.dense().values, dtype=np.float64)
+    return dict(zip(stack.names, values, strict=True))
+
+
+def _scale(name: str, matrix: Array) -> float:
+    try:
+        return mean_distance(matrix)
+    except ValueError as error:
+        raise InputError(f"{name!r}: no matrix of distances ({error!s:.150}).", "Leave out --distances.") from None
 
 
 def _is_definite(kernel: Array) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
+from bemkl.arrays import Array
 from bemkl.files.matching import Matched
 from bemkl.files.problems import InputError
 from bemkl.files.recipe import Recipe
@@ -38,8 +41,9 @@ class Sources:
         File and columns of what is to be predicted.
     id_column : str or None
         The column to match rows by.
-    delimiter : str or None
-        What is between the cells of text files, instead of what their endings say.
+    delimiters : dict of str to str
+        What is between the cells of text files, instead of what their endings say: by the name of a view or kernel, by
+        "target", or by nothing for all others.
     distances : bool
         Whether matrices are distances.
     repair : bool
@@ -53,7 +57,7 @@ class Sources:
     kernels: tuple[tuple[str | None, Path, str | None], ...] = ()
     target: str | None = None
     id_column: str | None = None
-    delimiter: str | None = None
+    delimiters: dict[str, str] = field(default_factory=dict)
     distances: bool = False
     repair: bool = False
     keep_incomplete: bool = False
@@ -68,7 +72,33 @@ class Sources:
                 f"Expected one kind of samples, got {' and '.join(OPTIONS[kind] for kind in found) or 'none'}.",
                 "Pass --data with one table, --view for each of several, or --kernel for each matrix.",
             )
+        if found != ["kernels"] and (self.distances or self.repair):
+            option = "--distances" if self.distances else "--repair"
+            raise InputError(f"{option} is for matrices.", "Pass them with --kernel, or leave the option out.")
         return found[0]
+
+    def delimiter(self, name: str) -> str | None:
+        """
+        Return what the user said is between the cells of a file.
+
+        Parameters
+        ----------
+        name : str
+            Name of the view or kernel, or "target".
+
+        Returns
+        -------
+        str or None
+            The delimiter; None for what the ending of the file says.
+        """
+        return self.delimiters.get(name, self.delimiters.get(""))
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files that are read, as far as they can be told from options."""
+        target = [] if self.target is None else [Path(self.target), Path(self.target.rpartition(":")[0] or self.target)]
+        data = [] if self.data is None else [self.data]
+        return [*data, *self.views.values(), *(path for _, path, _ in self.kernels), *target]
 
     def checksums(self) -> dict[str, dict[str, str]]:
         """
@@ -97,6 +127,8 @@ class Gathered:
         Names of the samples, and how rows of files were matched.
     recipe : Recipe
         What predictions have to know.
+    prints : list of str
+        Fingerprints of the samples' values.
     y : ndarray of shape (n_samples,) or (n_samples, n_targets), or None
         What is to be predicted, where it is known.
     task : {"classification", "regression", ""}
@@ -108,6 +140,7 @@ class Gathered:
     X: Any = field(repr=False)
     matched: Matched = field(repr=False)
     recipe: Recipe = field(repr=False)
+    prints: list[str] = field(repr=False)
     y: Values | None = field(default=None, repr=False)
     task: str = ""
     reason: str = ""
@@ -117,7 +150,12 @@ class Gathered:
         """Ids of the samples, or numbers from 1 on."""
         return self.matched.names
 
-    def take(self, rows: npt.NDArray[np.bool_]) -> Gathered:
+    @property
+    def before(self) -> list[Any]:
+        """What has to be done to X before an estimator takes it, as transformers that are not fitted."""
+        return [] if self.recipe.repair is None else [clone(self.recipe.repair)]
+
+    def take(self, rows: npt.NDArray[np.bool_], reason: str = "") -> Gathered:
         """
         Keep some samples.
 
@@ -125,6 +163,8 @@ class Gathered:
         ----------
         rows : ndarray of shape (n_samples,)
             Whether to keep them.
+        reason : str
+            Why the others are left out, to be told.
 
         Returns
         -------
@@ -132,7 +172,27 @@ class Gathered:
             These.
         """
         kept = self.X[np.flatnonzero(rows)] if self.recipe.kind == "kernels" else _rows_of_each(self.X, rows)
-        return replace(self, X=kept, matched=self.matched.take(rows), y=None if self.y is None else self.y[rows])
+        prints = [one for one, keep in zip(self.prints, rows, strict=True) if keep]
+        y = None if self.y is None else self.y[rows]
+        return replace(self, X=kept, matched=self.matched.take(rows, reason), prints=prints, y=y)
+
+
+def fingerprints(tables: Sequence[Array]) -> list[str]:
+    """
+    Return what tells samples with the same values.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray of shape (n_samples, n_columns)
+        All values of the samples.
+
+    Returns
+    -------
+    list of str
+        A digest of each sample's values.
+    """
+    rows = np.hstack([np.asarray(table, dtype=np.float64) for table in tables]) + 0.0
+    return [hashlib.blake2b(row.tobytes(), digest_size=12).hexdigest() for row in rows]
 
 
 def _digest(path: Path) -> str:

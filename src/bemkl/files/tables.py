@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +16,8 @@ from bemkl.arrays import Array
 from bemkl.files.problems import InputError, listed
 
 _MISSING = {"", "na", "n/a", "nan", "null"}
-_ID_NAMES = {"", "id", "ids", "index", "name", "sample", "sample_id", "sampleid", "__index_level_0__", "unnamed: 0"}
+_ID_NAMES = {"", "index", "name", "names", "sample", "samples", "subject", "patient", "__index_level_0__", "unnamed: 0"}
+_ENDS_WITH_ID = re.compile(r"(?:^|[^a-zA-Z])(?:id|ID|Id)s?$|[a-z](?:ID|Id)s?$")
 
 Cells = Sequence[str] | Array
 
@@ -32,8 +35,8 @@ class FileTable:
         Names of the columns.
     cells : tuple of sequences of str or ndarrays
         The columns: text as it was read, or numbers.
-    first_row : int
-        Number of the first row, as a user counts the lines of the file.
+    lines : tuple of int
+        Numbers of the rows, as a user counts the lines of the file; from 1 on without them.
     named : bool
         Whether the file has names of columns; those of arrays are only numbered.
     """
@@ -41,13 +44,29 @@ class FileTable:
     path: Path
     columns: tuple[str, ...]
     cells: tuple[Cells, ...] = field(repr=False)
-    first_row: int = 1
+    lines: tuple[int, ...] = ()
     named: bool = True
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.cells[0])
+
+    def row(self, position: int) -> int:
+        """
+        Return the number of a row for a message.
+
+        Parameters
+        ----------
+        position : int
+            Its position, from 0 on.
+
+        Returns
+        -------
+        int
+            The number of its line in the file.
+        """
+        return self.lines[position] if self.lines else position + 1
 
     def texts(self, column: str) -> list[str | None]:
         """
@@ -87,17 +106,17 @@ class FileTable:
         table = np.empty((self.n_rows, len(columns)))
         for place, column in enumerate(columns):
             cells = self.cells[self._position(column)]
-            try:
+            if isinstance(cells, np.ndarray) or _are_plain(cells):
                 table[:, place] = np.array(cells, dtype=np.float64)
                 continue
-            except ValueError:  # something is missing, or is no number
-                pass
             for row, cell in enumerate(cells):
                 number = read_number(cell)
                 if number is None:
                     raise InputError(
-                        f"{self.path}, row {row + self.first_row}, column {column!r}: expected a number, got {cell!r}.",
-                        "Code it as a number, leave the cell empty if the value is missing, or drop the column.",
+                        f"{self.path}, row {self.row(row)}, column {column!r}: expected a number, got {cell!r}.",
+                        "Write it with a decimal point and no other marks."
+                        if re.fullmatch(r"\s*[-+]?\d[\d.]*,\d+\s*", cell)
+                        else "Code it as a number, leave the cell empty if the value is missing, or drop the column.",
                     )
                 table[row, place] = number
         return table
@@ -126,8 +145,8 @@ class FileTable:
         Parameters
         ----------
         wanted : str or None
-            Its name, or None for the first column if it is called like one ("id", "sample", nothing, ...) or holds
-            text for the most part.
+            Its name; or None for a column that is called like one ("id", "PatientID", "sample", ...) and has a value of
+            its own in each row, or else the first column if it holds text for the most part.
         exclude : sequence of str
             Columns that it cannot be.
 
@@ -145,14 +164,21 @@ class FileTable:
                 f"{self.path}: there is no column {wanted!r} to match rows by; the columns are {listed(self.columns)}.",
                 "Give every table that column, or name another one with --id.",
             )
-        first = self.columns[0]
-        if not self.named or len(self.columns) == 1 or first in exclude:
+        if not self.named or len(self.columns) == 1:
             return None
-        if first.strip().lower() in _ID_NAMES:
+        first, *others = (column for column in self.columns if column not in exclude)
+        if self.columns[0] == first and (is_id_name(first) or self._is_text(first)):
             return first
-        cells = self.cells[0]
+        return next((name for name in (first, *others) if is_id_name(name) and self._is_unique(name)), None)
+
+    def _is_text(self, column: str) -> bool:
+        """Tell whether most cells of a column are no numbers."""
+        cells = self.cells[self._position(column)]
         text = 0 if isinstance(cells, np.ndarray) else sum(read_number(cell) is None for cell in cells)
-        return first if 2 * text > self.n_rows else None
+        return 2 * text > self.n_rows
+
+    def _is_unique(self, column: str) -> bool:
+        return len(set(self.texts(column))) == self.n_rows
 
     def ids(self, column: str) -> list[str]:
         """
@@ -175,9 +201,8 @@ class FileTable:
         """
         found = self.texts(column)
         if None in found:
-            row = found.index(None) + self.first_row
             raise InputError(
-                f"{self.path}, row {row}: the id in column {column!r} is empty.",
+                f"{self.path}, row {self.row(found.index(None))}: the id in column {column!r} is empty.",
                 "Give every row an id, or name another column with --id.",
             )
         ids = [name for name in found if name is not None]
@@ -190,6 +215,28 @@ class FileTable:
                 "Check the name, and the delimiter of the file.",
             )
         return self.columns.index(column)
+
+
+def is_id_name(name: str) -> bool:
+    """
+    Tell whether a column is called like one that names rows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+
+    Examples
+    --------
+    >>> [is_id_name(name) for name in ("id", "PatientID", "sample_id", "", "malic_acid", "age")]
+    [True, True, True, True, False, False]
+    """
+    return name.strip().lower() in _ID_NAMES or _ENDS_WITH_ID.search(name.strip()) is not None
 
 
 def refuse_duplicates(path: Path, ids: list[str]) -> list[str]:
@@ -218,6 +265,15 @@ def refuse_duplicates(path: Path, ids: list[str]) -> list[str]:
     return ids
 
 
+def _are_plain(cells: Sequence[str]) -> bool:
+    """Tell whether NumPy reads all cells as `read_number` does, which is much faster."""
+    try:
+        np.array(cells, dtype=np.float64)
+    except ValueError:
+        return False
+    return not any("_" in cell for cell in cells)
+
+
 def read_number(cell: str) -> float | None:
     """
     Read a number.
@@ -237,6 +293,8 @@ def read_number(cell: str) -> float | None:
     >>> read_number("1e3"), read_number("NA"), read_number("high")
     (1000.0, nan, None)
     """
+    if "_" in cell:  # which Python would take for a sign between digits
+        return None
     try:
         return float(cell)
     except ValueError:
@@ -246,7 +304,8 @@ def read_number(cell: str) -> float | None:
 def _text(cell: Any) -> str | None:
     """Read text; whole numbers have no decimal point."""
     if isinstance(cell, str):
-        stripped = cell.strip()
+        # Letters with accents can be written in two ways that look the same.
+        stripped = unicodedata.normalize("NFC", cell.strip())
         return None if stripped.lower() in _MISSING else stripped
     if np.isnan(cell):
         return None

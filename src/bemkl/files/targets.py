@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bemkl.files.problems import InputError, listed
 from bemkl.files.reading import read_table
-from bemkl.files.tables import FileTable
+from bemkl.files.tables import FileTable, read_number
 
 TASKS = ("classification", "regression")
 """What a target can ask for."""
@@ -77,7 +77,28 @@ class FileTarget:
             return "classification", f"the target has {different} different whole numbers"
         return "regression", f"the target has {different} different numbers"
 
-    def values(self, rows: npt.NDArray[np.intp], task: str) -> Values:
+    def like(self, names: list[str]) -> FileTarget:
+        """
+        Return the target that a model was fitted on.
+
+        Parameters
+        ----------
+        names : list of str
+            What the model predicts, in its order.
+
+        Returns
+        -------
+        FileTarget
+            The columns of these names; a single one may have another name.
+        """
+        if set(self.columns) != set(names) and not len(self.columns) == len(names) == 1:
+            raise InputError(
+                f"{self.table.path}: the model predicts {listed(names)}, got the target {listed(self.columns)}.",
+                f"Write --target {self.table.path}:{','.join(names)}",
+            )
+        return self if len(names) == 1 else replace(self, columns=names)
+
+    def values(self, rows: npt.NDArray[np.intp], task: str, classes: Values | None = None) -> Values:
         """
         Return the target.
 
@@ -87,6 +108,8 @@ class FileTarget:
             Which rows.
         task : {"classification", "regression"}
             What it is.
+        classes : ndarray, optional
+            Classes of a model; labels then become these, however they are written.
 
         Returns
         -------
@@ -106,10 +129,25 @@ class FileTarget:
             return numbers.astype(int)
         texts = self.table.texts(self.columns[0])
         labels = np.array([texts[row] for row in rows], dtype=str)
+        if classes is not None:
+            return self._as_classes(labels, classes)
         try:
             return labels.astype(int) if (labels.astype(int).astype(str) == labels).all() else labels
-        except ValueError:
+        except (ValueError, OverflowError):
             return labels
+
+    def _as_classes(self, labels: Values, classes: Values) -> Values:
+        """Find the class of each label: the same text, or the same number."""
+        known = {str(label): place for place, label in enumerate(classes)}
+        numbers = {read_number(text): place for text, place in known.items() if read_number(text) is not None}
+        places = [known.get(text, numbers.get(read_number(text), -1)) for text in labels]
+        strangers = sorted({str(text) for text, place in zip(labels, places, strict=True) if place < 0})
+        if strangers:
+            raise InputError(
+                f"{self.table.path}: the model does not know the class {listed(strangers)}.",
+                f"Its classes are {listed(list(known))}; leave the others out.",
+            )
+        return classes[places]
 
 
 def read_target(text: str, id_column: str | None, delimiter: str | None) -> FileTarget:
@@ -130,11 +168,14 @@ def read_target(text: str, id_column: str | None, delimiter: str | None) -> File
     FileTarget
         The target.
     """
-    path, columns = Path(text), None
+    path, wanted = Path(text), None
     if not path.is_file() and ":" in text:
-        before, _, after = text.rpartition(":")
-        path, columns = Path(before), [name.strip() for name in after.split(",")]
+        before, _, wanted = text.rpartition(":")
+        path = Path(before)
     table = read_table(path, delimiter)
+    columns = None
+    if wanted is not None:
+        columns = [wanted] if wanted in table.columns else [name.strip() for name in wanted.split(",")]
     found = table.id_column(id_column, exclude=columns or ())
     rest = [name for name in table.columns if name != found]
     if columns is None:
