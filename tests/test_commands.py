@@ -82,6 +82,11 @@ def numbers(path):
     )
 
 
+def named_kernels(X):
+    stack = named_bank("linear", X).fit_transform(X)
+    return zip(stack.names, stack.dense().values, strict=True)
+
+
 class TestFitAndPredict:
     def test_the_model_is_that_of_python(self, folder, model):
         X = {name: numbers(folder / f"{name}.csv") for name in ("genes", "clinic")}
@@ -121,6 +126,28 @@ class TestFitAndPredict:
         assert load_model(folder / "k.skops").kernel_names_ == ["near", "linear"]
         kernels = "--kernel", f"linear={folder}/K.npz:linear", "--kernel", f"near={folder}/K.npz:near"
         assert len(read_csv(run("predict", folder / "k.skops", *kernels).stdout)) == N
+
+    def test_views_and_kernels_together(self, folder, views, tmp_path):
+        both = *views, "--kernel", f"near={folder}/K.npz:near", "--bank", "linear"
+        target = "--target", f"{folder}/y.csv:label"
+        run("fit", *both, *target, "-o", tmp_path / "m.skops")
+        saved = load_model(tmp_path / "m.skops")
+        assert saved.kernel_names_ == ["linear on genes", "linear on clinic", "near"]
+        X = {name: numbers(folder / f"{name}.csv") for name in ("genes", "clinic")}
+        K = {**dict(named_kernels(X)), "near": np.load(folder / "K.npz")["near"]}
+        y = [row["label"] for row in read_csv((folder / "y.csv").read_text())]
+        ours = BEMKLClassifier("precomputed", random_state=0).fit(stack_kernels(K), y)
+        assert_allclose(saved.kernel_weights_, ours.kernel_weights_, rtol=1e-8)
+        rows = read_csv(run("predict", tmp_path / "m.skops", *both[:-2]).stdout)
+        expected = ours.predict_proba(stack_kernels(K))[:, 1]
+        assert_allclose([float(row["probability_yes"]) for row in rows], expected, rtol=1e-6)
+        compared = json.loads(run("compare", *both, *target, "--folds", 3, "--json").stdout)
+        assert list(compared["methods"]) == [OURS, "only tables", "only matrices", MEAN]
+        evaluated = json.loads(run("evaluate", *both, *target, "--folds", 3, "--json").stdout)
+        assert compared["methods"][OURS]["scores"] == evaluated["scores"]
+        page = "-o", tmp_path / "p.html", "--json", "--folds", 3
+        reported = json.loads(run("report", tmp_path / "m.skops", *both[:-2], *target, *page).stdout)
+        assert reported["scores"] == evaluated["scores"]
 
     def test_json_has_all_facts(self, folder, views):
         options = "--bank", "linear", "--kernel-prior", "sparse", "--intermediate-std", "learn", "--json"

@@ -1,6 +1,7 @@
 """Files become samples, and what is wrong with one is said in two lines."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -10,14 +11,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.io import savemat
 
-from bemkl.files import InputError, Sources, new_samples, training_samples
+from bemkl.files import InputError, MixedKernels, Sources, new_samples, training_samples
 from bemkl.files.matching import Part, match
 from bemkl.files.matrices import read_matrices
 from bemkl.files.reading import read_table
 from bemkl.files.repairs import KernelRepair
 from bemkl.files.targets import read_target
 from bemkl.files.writing import refuse_output, write_whole
-from bemkl.kernels import from_distances, stack_kernels
+from bemkl.kernels import from_distances, named_bank, stack_kernels
 
 RNG = np.random.default_rng(0)
 
@@ -412,9 +413,10 @@ class TestSamples:
         gathered = training_samples(sources)
         assert gathered.names == ["s0", "s1", "s2", "s3", "s4"]
         expected = from_distances(D[::-1, ::-1])
-        kernels = gathered.recipe.repair.fit_transform(gathered.X)
-        assert_allclose(np.asarray(kernels)[:, :, 0], expected)
-        new = new_samples(Sources(kernels=(("near", folder / "D.csv", None),)), gathered.recipe, "regression")
+        prepare = KernelRepair(distances=True)
+        assert_allclose(np.asarray(prepare.fit_transform(gathered.X))[:, :, 0], expected)
+        recipe = replace(gathered.recipe, prepare=prepare)
+        new = new_samples(Sources(kernels=(("near", folder / "D.csv", None),)), recipe, "regression")
         places = [gathered.names.index(name) for name in new.names]
         assert_allclose(np.asarray(new.X)[:, :, 0], expected[places])
 
@@ -426,7 +428,6 @@ class TestSamples:
         order = [7, 3, 1, 9, 0, 2]
         write(folder / "some.csv", ["id", "y"], [[f"s{i}", i % 2] for i in order] + [["s5", ""]])
         gathered = training_samples(Sources(kernels=(("K", folder / "K.csv", None),), target=f"{folder}/some.csv"))
-        gathered.recipe.repair.fit(gathered.X)
         for kernel in ("K.npy", "K.csv"):
             new = new_samples(Sources(kernels=(("K", folder / kernel, None),)), gathered.recipe, "classification")
             assert_allclose(np.asarray(new.X)[:, :, 0], K[:, order])
@@ -443,6 +444,28 @@ class TestSamples:
         again = new_samples(sources, gathered.recipe, "classification", np.array(["case", "control"]))
         assert again.prints == gathered.recipe.prints
         assert len(set(again.prints)) == len(again.prints)
+
+    def test_tables_and_matrices_together(self, folder):
+        """Samples that both have, with rows and columns of matrices in the same order."""
+        K = np.eye(10) + 0.05 * np.arange(10)[:, None] * np.arange(10)
+        ids = [f"s{i}" for i in (2, 7, 0, 1, 3, 4, 5, 6)]
+        places = [int(name[1:]) for name in ids]
+        write(folder / "K.csv", ["", *ids], [[name, *K[i, places]] for name, i in zip(ids, places, strict=True)])
+        views = {"genes": folder / "genes.csv", "clinic": folder / "clinic.tsv"}
+        sources = Sources(views=views, kernels=(("K", folder / "K.csv", None),), target=f"{folder}/labels.csv:status")
+        gathered = training_samples(sources)
+        kept = [0, 1, 2, 3, 4, 5, 6]  # no clinic for s7, no matrix for s8 and s9
+        assert gathered.names == [f"s{i}" for i in kept]
+        assert_allclose(np.asarray(gathered.X.matrices)[:, :, 0], K[np.ix_(kept, kept)])
+        assert_allclose(gathered.X.tables["genes"], np.load(folder / "truth.npz")["genes"][kept])
+        said = " ".join(gathered.matched.sentences())
+        assert "without matrices: s8, s9" in said
+        assert "without tables: s7" in said
+        prepare = MixedKernels(named_bank("linear", gathered.X.tables), KernelRepair())
+        square = prepare.fit_transform(gathered.X)
+        assert square.names == ("linear on genes", "linear on clinic", "K")
+        new = new_samples(sources, replace(gathered.recipe, prepare=prepare), "classification")
+        assert_allclose(np.asarray(new.X), np.asarray(square), atol=1e-12)
 
     def test_bad_kernels(self, folder):
         np.save(folder / "K.npy", np.eye(10))
@@ -461,7 +484,7 @@ class TestSamples:
 
     def test_one_kind_of_samples(self, folder):
         both = Sources(data=folder / "genes.csv", views={"a": folder / "genes.csv"}, target="x")
-        assert "--data and --view" in problem(training_samples, both)
+        assert "both --data and --view" in problem(training_samples, both)
         assert "got none" in problem(training_samples, Sources(target="x"))
         flag = Sources(data=folder / "genes.csv", target="x", distances=True)
         assert "--distances is for matrices" in problem(training_samples, flag)

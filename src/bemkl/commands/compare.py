@@ -12,7 +12,7 @@ from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
-from bemkl.commands.training import read_training
+from bemkl.commands.training import preparation, read_training
 from bemkl.evaluation import HeldOut, correlated_bayes, cross_predict, variants
 
 _LOSSES = ("log_loss", "brier", "calibration_error", "eer", "rmse")
@@ -32,7 +32,8 @@ def compare(folds: int, as_json: bool, **options: Any) -> None:
     """
     sources, settings = take_sources(options), take_settings(options)
     gathered = read_training(sources, settings.task)
-    compared = variants(gathered.X, lambda X: settings.estimator(gathered.task, X), gathered.before)
+    before = preparation(sources, settings, gathered.X)
+    compared = variants(gathered.X, lambda X: settings.estimator(gathered.task, X), before)
     seed, found = settings.parameters["random_state"], {}
     with progress("fits", folds * len(compared)) as advance:
         for variant in compared:

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 import numpy as np
+from sklearn.pipeline import make_pipeline
 
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
-from bemkl.commands.training import from_the_files, read_training
+from bemkl.commands.training import preparation, read_training
 from bemkl.evaluation import cross_predict
 
 folds_option = click.option(
@@ -31,7 +32,8 @@ def evaluate(folds: int, as_json: bool, **options: Any) -> None:
     """
     sources, settings = take_sources(options), take_settings(options)
     gathered = read_training(sources, settings.task)
-    model = from_the_files(gathered, settings.estimator(gathered.task, gathered.X))
+    steps = [*preparation(sources, settings, gathered.X), settings.estimator(gathered.task, gathered.X)]
+    model = make_pipeline(*steps)
     with progress("folds", folds) as advance:
         seed = settings.parameters["random_state"]
         held_out = cross_predict(model, gathered.X, gathered.y, n_folds=folds, seed=seed, advance=advance)

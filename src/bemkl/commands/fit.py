@@ -13,7 +13,7 @@ from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, say
 from bemkl.commands.settings import MODEL_OPTIONS, Settings, take_settings
 from bemkl.commands.tables import weight_table
-from bemkl.commands.training import read_training
+from bemkl.commands.training import preparation, read_training
 from bemkl.files import Gathered, Sources, refuse_output
 from bemkl.persistence import save_model
 
@@ -38,8 +38,8 @@ def fit(output: Path, force: bool, as_json: bool, **options: Any) -> None:
     refuse_output(output, force=force, inputs=sources.paths)
     gathered = read_training(sources, settings.task)
     X, recipe = gathered.X, gathered.recipe
-    if recipe.repair is not None:
-        X = recipe.repair.fit_transform(X)
+    for step in preparation(sources, settings, X):
+        X, recipe = step.fit_transform(X), replace(recipe, prepare=step)
     # The bar is drawn on the standard output, which is for results where it is no terminal.
     model = settings.estimator(gathered.task, X).set_params(verbose=int(sys.stdout.isatty() and not as_json))
     model.fit(X, gathered.y).set_params(verbose=0)

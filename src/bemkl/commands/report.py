@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
 from bemkl.commands.output import json_option, print_json, progress, say
-from bemkl.commands.training import from_the_files
 from bemkl.evaluation import HeldOut, cross_predict, predict_held_out
 from bemkl.files import Gathered, Sources, refuse_output, training_samples, write_whole
 from bemkl.report import report_page
@@ -80,12 +79,11 @@ def _held_out(model: Any, gathered: Gathered, sources: Sources, folds: int, seed
             say(f"{int(known.sum())} samples were in training and are left out of the scores.")
         return predict_held_out(model, new.X, new.y), f"{len(new.names)} samples that were not in training"
     with progress("folds", folds) as advance:
-        if gathered.recipe.repair is None:
+        if gathered.recipe.prepare is None:
             held_out = cross_predict(model, gathered.X, gathered.y, n_folds=folds, seed=seed, advance=advance)
         else:
             # Folds repair and scale matrices each for itself, so they need these as they are in the files.
-            flags = gathered.recipe.repair.get_params()
-            raw = training_samples(replace(sources, **flags), gathered.task)
-            pipeline = from_the_files(raw, clone(model))
+            raw = training_samples(sources, gathered.task)
+            pipeline = make_pipeline(clone(gathered.recipe.prepare), clone(model))
             held_out = cross_predict(pipeline, raw.X, raw.y, n_folds=folds, seed=seed, advance=advance)
     return held_out, f"{folds}-fold cross-validation of the training samples"

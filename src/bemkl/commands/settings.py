@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
+from bemkl.files import Mixed
 from bemkl.kernels import BANKS, KernelStack, named_bank
 
+_PRIOR = "dense|sparse|SHAPE,SCALE"
 _PRIORS = ("kernel_prior", "sample_prior", "bias_prior")
 _SHARED = (*_PRIORS, "weights", "intermediate_std", "landmarks", "max_iter", "tol", "n_init")
 
@@ -17,7 +19,7 @@ _SHARED = (*_PRIORS, "weights", "intermediate_std", "landmarks", "max_iter", "to
 class _DeviationType(click.ParamType[float | str]):
     """A positive number, or the wish to learn it."""
 
-    name = "NUMBER|learn"
+    name = "deviation"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "learn" or isinstance(value, float):
@@ -31,7 +33,7 @@ class _DeviationType(click.ParamType[float | str]):
 class _PriorType(click.ParamType[str | tuple[float, float]]):
     """A named prior, or shape and scale of a gamma distribution."""
 
-    name = "dense|sparse|SHAPE,SCALE"
+    name = "prior"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value in ("dense", "sparse") or isinstance(value, tuple):
@@ -84,7 +86,7 @@ class Settings:
         BEMKLClassifier or BEMKLRegressor
             The estimator.
         """
-        kernels = "precomputed" if isinstance(X, KernelStack) else named_bank(self.bank, X)
+        kernels = "precomputed" if isinstance(X, KernelStack | Mixed) else named_bank(self.bank, X)
         if task == "classification":
             return BEMKLClassifier(kernels, **self.parameters, **self.of_classifier)
         return BEMKLRegressor(kernels, **self.parameters, **self.of_regressor)
@@ -107,15 +109,33 @@ MODEL_OPTIONS = [
     ),
     click.option("--bank", type=click.Choice(BANKS), default="default", show_default=True, help="Kernels on tables."),
     click.option(
-        "--kernel-prior", type=_PriorType(), default="dense", show_default=True, help="Precisions of kernel weights."
+        "--kernel-prior",
+        type=_PriorType(),
+        metavar=_PRIOR,
+        default="dense",
+        show_default=True,
+        help="Precisions of kernel weights.",
     ),
     click.option(
-        "--sample-prior", type=_PriorType(), default="dense", show_default=True, help="Precisions of sample weights."
+        "--sample-prior",
+        type=_PriorType(),
+        metavar=_PRIOR,
+        default="dense",
+        show_default=True,
+        help="Precisions of sample weights.",
     ),
-    click.option("--bias-prior", type=_PriorType(), default="dense", show_default=True, help="Precision of the bias."),
+    click.option(
+        "--bias-prior",
+        type=_PriorType(),
+        metavar=_PRIOR,
+        default="dense",
+        show_default=True,
+        help="Precision of the bias.",
+    ),
     click.option(
         "--noise-prior",
         type=_PriorType(),
+        metavar=_PRIOR,
         default="dense",
         show_default=True,
         help="Precision of the noise.",
@@ -137,6 +157,7 @@ MODEL_OPTIONS = [
     click.option(
         "--intermediate-std",
         type=_DeviationType(),
+        metavar="NUMBER|learn",
         default=1.0,
         show_default=True,
         help="Standard deviation of the intermediate outputs.",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.pipeline import make_pipeline
-
 from bemkl.commands.output import say
-from bemkl.files import Gathered, Sources, training_samples
+from bemkl.commands.settings import Settings
+from bemkl.files import Gathered, KernelRepair, Mixed, MixedKernels, Sources, training_samples
+from bemkl.kernels import KernelStack, named_bank
 
 
 def read_training(sources: Sources, task: str | None) -> Gathered:
@@ -32,20 +32,25 @@ def read_training(sources: Sources, task: str | None) -> Gathered:
     return gathered
 
 
-def from_the_files(gathered: Gathered, model: Any) -> Any:
+def preparation(sources: Sources, settings: Settings, X: Any) -> list[Any]:
     """
-    Put what has to be done to samples from files before a model, so that folds do it each for itself.
+    Return what has to be done to samples from files before an estimator takes them.
 
     Parameters
     ----------
-    gathered : Gathered
+    sources : Sources
+        The files.
+    settings : Settings
+        What the user asks of the model.
+    X : Any
         The samples.
-    model : estimator
-        The model.
 
     Returns
     -------
-    estimator
-        A pipeline, or the model itself.
+    list of transformers
+        One that is not fitted for matrices, none for tables.
     """
-    return make_pipeline(*gathered.before, model) if gathered.before else model
+    repair = KernelRepair(distances=sources.distances, repair=sources.repair)
+    if isinstance(X, Mixed):
+        return [MixedKernels(named_bank(settings.bank, X.tables), repair)]
+    return [repair] if isinstance(X, KernelStack) else []

@@ -140,7 +140,8 @@ def cross_predict(
     model : BEMKLClassifier or BEMKLRegressor
         The settings; the model itself does not change.
     X : Any
-        Samples: a table, a dict of views, or kernels between all of them as a `KernelStack`.
+        Samples: a table, a dict of views, kernels between all of them as a `KernelStack`, or an object whose method
+        `between(rows, columns)` takes samples compared with training samples.
     y : array_like of shape (n_samples,) or (n_samples, n_outputs)
         Their targets. Folds have equal shares of the classes, unless there are several labels a sample.
     n_folds : int
@@ -194,6 +195,8 @@ def _splits(model: Any, y: Labels, n_folds: int, seed: int) -> Iterator[tuple[Ro
 
 def _take(X: Any, rows: Rows, columns: Rows) -> Any:
     """Take samples, and of kernels also the training samples that they are compared with."""
+    if hasattr(X, "between"):
+        return X.between(rows, columns)
     return X[rows][:, columns] if isinstance(X, KernelStack) else take_rows(X, rows)
 
 

@@ -72,6 +72,8 @@ def variants(X: Any, build: Build, before: Sequence[Any] = ()) -> list[Variant]:
             *(Variant(f"only {name}", make_pipeline(*before, build(one)), one) for name, one in single.items()),
             *([Variant(MEAN, of_mean, X)] if single else []),
         ]
+    if hasattr(X, "between"):
+        return _mixed_variants(X, build, before)
     found = [Variant(OURS, build(X), X)]
     views = any(np.ndim(view) == 2 for view in X.values())
     if views and len(X) > 1:
@@ -82,6 +84,19 @@ def variants(X: Any, build: Build, before: Sequence[Any] = ()) -> list[Variant]:
     combined = build(X)
     bank, alone = combined.kernels, combined.set_params(kernels="precomputed")
     return [*found, Variant(MEAN, make_pipeline(bank, FunctionTransformer(mean_kernel), alone), X)]
+
+
+def _mixed_variants(X: Any, build: Build, before: Sequence[Any]) -> list[Variant]:
+    """Return the variants of tables and matrices: all, the tables, the matrices, and the mean of all kernels."""
+    tables, (step,) = build(X.tables), before
+    matrices = make_pipeline(step.repair, build(X.matrices))
+    of_mean = make_pipeline(step, FunctionTransformer(mean_kernel), build(X))
+    return [
+        Variant(OURS, make_pipeline(step, build(X)), X),
+        Variant("only tables", tables, X.tables),
+        Variant("only matrices", matrices, X.matrices),
+        Variant(MEAN, of_mean, X),
+    ]
 
 
 def mean_kernel(stack: KernelStack) -> KernelStack:

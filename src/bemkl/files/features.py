@@ -145,7 +145,7 @@ def _gathered(sources: Sources, found: list[Features], recipe: Recipe, target: F
     """Match rows, put them into the order of the samples, and leave out samples that lack something."""
     parts = [] if target is None else [rows_of(TARGET, target.table, target.id_column)]
     labels = [features.label for features in found]
-    incomplete = labels if sources.keep_incomplete and recipe.kind == "views" else []
+    incomplete = labels if sources.keep_incomplete and recipe.has_views else []
     matched = match([*parts, *(features.part for features in found)], incomplete)
     if target is not None:
         matched = matched.take(target.known()[matched.rows[TARGET]], "without a target")
@@ -153,10 +153,10 @@ def _gathered(sources: Sources, found: list[Features], recipe: Recipe, target: F
     for features in found:
         rows = matched.rows[features.label]
         views[features.name][rows >= 0] = features.table.numbers(features.columns)[rows[rows >= 0]]
-        _refuse_gaps(features, views[features.name], matched, whole_rows=recipe.kind == "views")
-    X = views if recipe.kind == "views" else dict(zip(recipe.columns[""], views[""].T, strict=True))
+        _refuse_gaps(features, views[features.name], matched, whole_rows=recipe.has_views)
+    X = views if recipe.has_views else dict(zip(recipe.columns[""], views[""].T, strict=True))
     gathered = Gathered(X, matched, recipe, fingerprints(list(views.values())))
-    if recipe.kind == "table":
+    if not recipe.has_views:
         return gathered
     lacking = np.column_stack([np.isnan(view).all(axis=1) for view in views.values()])
     if sources.keep_incomplete:

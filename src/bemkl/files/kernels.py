@@ -9,7 +9,6 @@ from bemkl.files.matching import Matched, Part, Rows, match
 from bemkl.files.matrices import FileMatrix, read_matrices
 from bemkl.files.problems import InputError, listed
 from bemkl.files.recipe import Recipe
-from bemkl.files.repairs import KernelRepair
 from bemkl.files.sources import TARGET, Gathered, Sources, fingerprints
 from bemkl.files.targets import FileTarget
 from bemkl.kernels import stack_kernels
@@ -29,7 +28,7 @@ def training_kernels(sources: Sources, target: FileTarget) -> Gathered:
     Returns
     -------
     Gathered
-        The matrices as they are; what `before` has makes kernels of them.
+        The matrices as they are.
     """
     matrices = _read(sources)
     _refuse_sizes(matrices)
@@ -40,8 +39,7 @@ def training_kernels(sources: Sources, target: FileTarget) -> Gathered:
         rows = matched.rows[_label(name, matrix)]
         columns = _columns_like_rows(name, matrix)[rows]
         squares[name], places[name] = matrix.values[np.ix_(rows, columns)], (matrix.values.shape[1], columns)
-    repair = KernelRepair(distances=sources.distances, repair=sources.repair)
-    recipe = Recipe("kernels", kernels=list(squares), places=places, repair=repair)
+    recipe = Recipe(sources.kind, kernels=list(squares), places=places)
     return Gathered(stack_kernels(squares), matched, recipe, fingerprints(list(squares.values())))
 
 
@@ -61,7 +59,7 @@ def new_kernels(sources: Sources, recipe: Recipe, target: FileTarget | None) -> 
     Returns
     -------
     Gathered
-        Kernels of the samples.
+        The matrices as they are, with columns in the order of training.
     """
     matrices = _read(sources)
     if sorted(matrices) != sorted(recipe.kernels):
@@ -77,9 +75,7 @@ def new_kernels(sources: Sources, recipe: Recipe, target: FileTarget | None) -> 
     for name in recipe.kernels:
         matrix = matrices[name]
         raw[name] = matrix.values[matched.rows[_label(name, matrix)]][:, _columns_of_training(name, matrix, recipe)]
-    assert recipe.repair is not None
-    kernels = recipe.repair.transform(stack_kernels(raw))
-    return Gathered(kernels, matched, recipe, fingerprints(list(raw.values())))
+    return Gathered(stack_kernels(raw), matched, recipe, fingerprints(list(raw.values())))
 
 
 def _read(sources: Sources) -> dict[str, FileMatrix]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bemkl.files.mixed import MixedKernels
 from bemkl.files.repairs import KernelRepair
 
 Rows = npt.NDArray[np.intp]
@@ -20,7 +21,7 @@ class Recipe:
 
     Parameters
     ----------
-    kind : {"table", "views", "kernels"}
+    kind : {"table", "views", "kernels", "mixed"}
         What the samples are.
     columns : dict of str to list of str
         Columns of each view, in the order of training; of a table those of the only one, ""; empty for kernels.
@@ -30,8 +31,8 @@ class Recipe:
         Names of the matrices; empty for tables.
     places : dict of str to (int, ndarray of int)
         Of each matrix its number of columns, and those of the training samples.
-    repair : KernelRepair or None
-        What was done to the matrices.
+    prepare : KernelRepair or MixedKernels, or None
+        What makes kernels of matrices, fitted; None for tables alone, which estimators take as they are.
     targets : list of str
         Names of what is predicted.
     ids : list of str
@@ -51,10 +52,15 @@ class Recipe:
     named: dict[str, bool] = field(default_factory=dict)
     kernels: list[str] = field(default_factory=list)
     places: dict[str, tuple[int, Rows]] = field(default_factory=dict, repr=False)
-    repair: KernelRepair | None = None
+    prepare: KernelRepair | MixedKernels | None = None
     targets: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list, repr=False)
     prints: list[str] = field(default_factory=list, repr=False)
     has_ids: bool = False
     id_column: str | None = None
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_views(self) -> bool:
+        """Whether tables are views, and not one table."""
+        return "" not in self.columns

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from bemkl.files.features import new_features, training_features
 from bemkl.files.kernels import new_kernels, training_kernels
+from bemkl.files.mixed import Mixed
 from bemkl.files.problems import InputError, listed
 from bemkl.files.recipe import Recipe
 from bemkl.files.sources import OPTIONS, TARGET, Gathered, Sources
@@ -34,7 +37,10 @@ def training_samples(sources: Sources, task: str | None = None) -> Gathered:
     target = read_target(sources.target, sources.id_column, sources.delimiter(TARGET))
     if not target.known().any():
         raise InputError(f"{target.table.path}: {listed(target.columns)} is empty in all rows.", "Check the column.")
-    gathered = (training_kernels if kind == "kernels" else training_features)(sources, target)
+    if kind == "mixed":
+        gathered = _together(training_features(sources, target), training_kernels(sources, target), training=True)
+    else:
+        gathered = (training_kernels if kind == "kernels" else training_features)(sources, target)
     rows = gathered.matched.rows[TARGET]
     if not len(rows):
         raise InputError("No sample is left that has a target and all views.", "Check ids and empty cells.")
@@ -74,9 +80,41 @@ def new_samples(sources: Sources, recipe: Recipe, task: str, classes: Values | N
     target = None
     if sources.target is not None:
         target = read_target(sources.target, sources.id_column, sources.delimiter(TARGET)).like(recipe.targets)
-    gathered = (new_kernels if recipe.kind == "kernels" else new_features)(sources, recipe, target)
+    if recipe.kind == "mixed":
+        gathered = _together(new_features(sources, recipe, target), new_kernels(sources, recipe, target))
+    else:
+        gathered = (new_kernels if recipe.kind == "kernels" else new_features)(sources, recipe, target)
     if not gathered.names:
         raise InputError("No sample is left.", "Check ids, empty cells and the target.")
+    if recipe.prepare is not None:
+        gathered = replace(gathered, X=recipe.prepare.transform(gathered.X))
     if target is None:
         return replace(gathered, task=task)
     return replace(gathered, y=target.values(gathered.matched.rows[TARGET], task, classes), task=task)
+
+
+def _together(tables: Gathered, matrices: Gathered, *, training: bool = False) -> Gathered:
+    """Keep the samples that are in tables and matrices; in training, matrices lose columns with their rows."""
+    if tables.matched.has_ids != matrices.matched.has_ids:
+        if len(tables.names) != len(matrices.names):
+            raise InputError(
+                f"Tables have {len(tables.names)} samples and matrices {len(matrices.names)}, and not all have ids.",
+                "Give matrices ids (CSV with a header), or the same samples in the same order.",
+            )
+        named = tables if tables.matched.has_ids else matrices
+        tables, matrices = (
+            replace(part, matched=replace(part.matched, names=named.names, has_ids=True)) for part in (tables, matrices)
+        )
+    inside = set(matrices.names)
+    tables = tables.take(np.array([name in inside for name in tables.names], dtype=bool), "without matrices")
+    places = {name: place for place, name in enumerate(matrices.names)}
+    rows = np.array([places[name] for name in tables.names], dtype=np.intp)
+    gone = [name for name in matrices.names if name not in set(tables.names)]
+    columns = rows if training else np.arange(matrices.X.shape[1])
+    kept = {name: (width, all_columns[rows]) for name, (width, all_columns) in matrices.recipe.places.items()}
+    recipe = replace(tables.recipe, kernels=matrices.recipe.kernels, places=kept if training else tables.recipe.places)
+    left_out = matrices.matched.left_out | tables.matched.left_out | ({"without tables": gone} if gone else {})
+    matched = replace(
+        tables.matched, unmatched=tables.matched.unmatched | matrices.matched.unmatched, left_out=left_out
+    )
+    return Gathered(Mixed(tables.X, matrices.X[rows][:, columns]), matched, recipe, tables.prints)

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from bemkl.arrays import Array
 from bemkl.files.matching import Matched
 from bemkl.files.problems import InputError
 from bemkl.files.recipe import Recipe
 from bemkl.files.targets import Values
+from bemkl.kernels import KernelStack
 
 TARGET = "target"
 """What the file of the target is called where rows are matched."""
-OPTIONS = {"table": "--data", "views": "--view", "kernels": "--kernel"}
+OPTIONS = {"table": "--data", "views": "--view", "kernels": "--kernel", "mixed": "tables and --kernel"}
 """The option of each kind of samples."""
 
 
@@ -64,18 +64,18 @@ class Sources:
 
     @property
     def kind(self) -> str:
-        """What the samples are: "table", "views" or "kernels"."""
-        given = {"table": self.data is not None, "views": bool(self.views), "kernels": bool(self.kernels)}
-        found = [kind for kind, there in given.items() if there]
-        if len(found) != 1:
+        """What the samples are: "table", "views", "kernels", or "mixed" for tables and kernels."""
+        if (self.data is not None and self.views) or not (self.data is not None or self.views or self.kernels):
             raise InputError(
-                f"Expected one kind of samples, got {' and '.join(OPTIONS[kind] for kind in found) or 'none'}.",
-                "Pass --data with one table, --view for each of several, or --kernel for each matrix.",
+                f"Expected samples, got {'both --data and --view' if self.views else 'none'}.",
+                "Pass --data with one table or --view for each of several, --kernel for each matrix, or both kinds.",
             )
-        if found != ["kernels"] and (self.distances or self.repair):
+        if not self.kernels and (self.distances or self.repair):
             option = "--distances" if self.distances else "--repair"
             raise InputError(f"{option} is for matrices.", "Pass them with --kernel, or leave the option out.")
-        return found[0]
+        if self.kernels:
+            return "mixed" if self.data is not None or self.views else "kernels"
+        return "views" if self.views else "table"
 
     def delimiter(self, name: str) -> str | None:
         """
@@ -121,8 +121,9 @@ class Gathered:
 
     Parameters
     ----------
-    X : dict of ndarray, or KernelStack
-        The samples, as an estimator takes them: columns of a table, matrices of views, or kernels.
+    X : dict of ndarray, KernelStack or Mixed
+        The samples: columns of a table or matrices of views, as an estimator takes them; matrices, or both. For a
+        fitted model, matrices have become kernels.
     matched : Matched
         Names of the samples, and how rows of files were matched.
     recipe : Recipe
@@ -150,11 +151,6 @@ class Gathered:
         """Ids of the samples, or numbers from 1 on."""
         return self.matched.names
 
-    @property
-    def before(self) -> list[Any]:
-        """What has to be done to X before an estimator takes it, as transformers that are not fitted."""
-        return [] if self.recipe.repair is None else [clone(self.recipe.repair)]
-
     def take(self, rows: npt.NDArray[np.bool_], reason: str = "") -> Gathered:
         """
         Keep some samples.
@@ -171,7 +167,7 @@ class Gathered:
         Gathered
             These.
         """
-        kept = self.X[np.flatnonzero(rows)] if self.recipe.kind == "kernels" else _rows_of_each(self.X, rows)
+        kept = self.X[np.flatnonzero(rows)] if isinstance(self.X, KernelStack) else _rows_of_each(self.X, rows)
         prints = [one for one, keep in zip(self.prints, rows, strict=True) if keep]
         y = None if self.y is None else self.y[rows]
         return replace(self, X=kept, matched=self.matched.take(rows, reason), prints=prints, y=y)
