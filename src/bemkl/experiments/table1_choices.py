@@ -151,8 +151,10 @@ def report(records: Sequence[Record]) -> list[Section]:
         "split of each set. The error is the typical factor between our numbers of kernels and the printed ones under "
         "the best single rule and threshold. Accuracy is that of three folds of the training samples (our default "
         "iteration), in points, minus the printed test accuracy. *Random* is a start like that of the author's "
-        f"program. {len(lines) - len(shown)} more readings were not fitted to all sets and are not shown."
+        "program."
     )
+    if len(lines) > len(shown):
+        text += f" {len(lines) - len(shown)} more readings were not fitted to all sets and are not shown."
     return [Section("Table 1: what the paper leaves open", text, Table(header, shown))]
 
 
