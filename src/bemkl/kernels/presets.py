@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from bemkl.kernels.bank import KernelBank
 from bemkl.kernels.specs import KernelSpec
-from bemkl.kernels.views import read_samples
+from bemkl.kernels.views import Samples, read_samples
 
 _RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _COUNTS = ("chi2", "intersection", "tanimoto", "hamming")
@@ -68,12 +69,8 @@ def default_bank(X: Any) -> KernelBank:
     ... ).names[4:7]
     ('gaussian(w=5.65685) on shape', 'polynomial(d=1) on shape', 'spectrum(l=1) on text')
     """
-    samples = read_samples(X)
     specs = []
-    everything = list(range(len(samples.names)))
-    for positions in [everything] if samples.kind == "features" else [[j] for j in everything]:
-        points = samples.take(positions)
-        on: Any = {f"all {samples.kind}": positions} if samples.kind == "features" else [samples.names[positions[0]]]
+    for on, points in _groups(read_samples(X)):
         if isinstance(points, list):
             specs.append(KernelSpec("spectrum", on, {"length": [1, 2, 3]}))
         else:
@@ -113,12 +110,9 @@ def named_bank(name: str, X: Any) -> KernelBank:
         raise ValueError(f"bank: expected one of {', '.join(BANKS)}; got {name!r}.")
     if name in ("default", "paper"):
         return default_bank(X) if name == "default" else paper_bank()
-    samples = read_samples(X)
     specs = []
-    everything = list(range(len(samples.names)))
-    for positions in [everything] if samples.kind == "features" else [[j] for j in everything]:
-        on: Any = {f"all {samples.kind}": positions} if samples.kind == "features" else [samples.names[positions[0]]]
-        size = float(np.shape(samples.take(positions))[1])
+    for on, points in _groups(read_samples(X)):
+        size = float(np.shape(points)[1])
         parameters: dict[str, dict[str, Any]] = {
             "gaussian": {"width": np.sqrt(size)},
             "laplacian": {"width": size},
@@ -127,3 +121,13 @@ def named_bank(name: str, X: Any) -> KernelBank:
         }
         specs.append(KernelSpec(name, on, parameters.get(name, {})))
     return KernelBank(specs, standardise=name not in _COUNTS, scaling="spherical")
+
+
+def _groups(samples: Samples) -> Iterator[tuple[Any, Any]]:
+    """Yield what a kernel is put on, with its points: all columns of a table, or each view."""
+    if samples.kind == "features":
+        everything = list(range(len(samples.names)))
+        yield {"all features": everything}, samples.take(everything)
+        return
+    for position, name in enumerate(samples.names):
+        yield [name], samples.take([position])
