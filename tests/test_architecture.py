@@ -58,6 +58,7 @@ INFERENCE_ORDER = [
     "symmetric",
     "thin",
     "per_output",
+    "relaxation",
     "bordered",
     "priors",
     "moments",

@@ -14,7 +14,7 @@ from bemkl.inference import NewtonMeans, NewtonWeights, run
 from bemkl.kernels import DenseStack, FactoredStack, compiled, gaussian
 from bemkl.kernels.cholesky import compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps
-from bemkl.kernels.factored import Full, LowRank
+from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.registry import NAMED
 from bemkl.kernels.scaling import SCALINGS
 
@@ -178,6 +178,33 @@ class TestFactoredStack:
         weights = RNG.normal(size=12)
         found, expected = FactoredStack(scaled).combine(weights) / scale, dense.combine(weights)
         assert 1e-6 < np.abs(found - expected).max() / np.abs(weights).sum() < 0.2
+
+    @pytest.mark.parametrize("n_outputs", [1, 3, 20])
+    @pytest.mark.parametrize("basis", [None, np.arange(40)])
+    @pytest.mark.parametrize("numba", [True, False])
+    def test_runs_of_factors(self, n_outputs, basis, numba, monkeypatch):
+        """Factors of many kernels in few arrays: the products of the matrices, compiled or not."""
+        monkeypatch.setattr("bemkl.kernels.runs._VALUES", 1000)
+        monkeypatch.setattr(compiled, "installed", lambda: numba)
+        stack, dense = SMOOTH.fit_factored(X, basis=basis), SMOOTH.fit_transform(X, basis=basis).dense()
+        assert len(stack._runs) > 1
+        n_kernels, n_samples, n_basis = stack.shape
+        a, G = RNG.normal(size=(n_outputs, n_basis)), RNG.normal(size=(n_outputs, n_kernels, n_samples))
+        assert_allclose(stack.project(a), dense.project(a), atol=1e-10)
+        assert_allclose(stack.backproject(G), dense.backproject(G), atol=1e-10)
+
+    def test_factors_of_one_side_and_of_both(self):
+        """Kernels with one factor keep it where others have two."""
+        thin, other = RNG.normal(size=(2, 7)), RNG.normal(size=(2, 7))
+        stack = FactoredStack([LowRank(thin, thin), LowRank(thin, other), Full(np.eye(7)), LowRank(other, other)])
+        assert [run.owners.tolist() for run in stack._runs] == [[0], [1], [3]]
+        assert [kernel.left is kernel.right for kernel in stack._kernels if isinstance(kernel, LowRank)] == [
+            True,
+            False,
+            True,
+        ]
+        assert_allclose(matrices(stack), [thin.T @ thin, thin.T @ other, np.eye(7), other.T @ other], rtol=1e-13)
+        assert stack.n_values == 4 * 14 + 49
 
     def test_a_kernel_of_zeros(self):
         """Centring a constant kernel leaves nothing."""

@@ -5,7 +5,7 @@ import pytest
 from golden_cases import NAMES, Case
 
 from bemkl.inference import lower_bound_terms, predict, sweep
-from bemkl.inference.mean_field import sample_covariance
+from bemkl.inference.mean_field import sample_precision_factor
 
 
 def assert_close(found, expected, what, tolerance=1e-8):
@@ -60,7 +60,9 @@ def check_block(case, problem, block, prefix, task):
     expect("lambda_shape", block.sample_precision.shape, 1)
     expect("lambda_scale", block.sample_precision.scale, 1)
     expect("a_mu", sample.mean, 1)
-    covariances = [sample_covariance(gram, *recipe)[0] for recipe in zip(sample.diagonal, sample.scale, strict=True)]
+    covariances = [
+        sample_precision_factor(gram, *recipe).inverse() for recipe in zip(sample.diagonal, sample.scale, strict=True)
+    ]
     expect("a_sigma", np.stack(covariances), 2)
     expect("G_mu", block.pair.intermediate_mean, 2)
     spread = np.asarray(block.pair.intermediate.covariance)

@@ -9,7 +9,7 @@ import pytest
 from golden_cases import FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from problems import random_kernels, total
 
 from bemkl.distributions import Gamma, PointMass, TruncatedNormal
@@ -31,7 +31,7 @@ from bemkl.inference import (
 )
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
-from bemkl.linalg import inverse_and_logdet
+from bemkl.linalg import Cholesky, inverse_and_logdet
 from bemkl.special import inverse_mills, log_ndtr, truncated_excess, truncated_variance
 
 
@@ -80,6 +80,17 @@ class TestInverse:
         expected = np.linalg.inv(correlation) / np.sqrt(scale)[:, None] / np.sqrt(scale)
         assert_allclose(inverse, expected, rtol=1e-10)
         assert_allclose(logdet, -np.linalg.slogdet(correlation)[1] - np.log(scale).sum(), atol=1e-10)
+        assert_allclose(Cholesky.of(matrix, "weights").inverse_diagonal(), inverse.diagonal(), rtol=1e-12)
+
+    @pytest.mark.parametrize("size", [1, 127, 128, 129, 300])
+    def test_blocks_of_any_size(self, size):
+        """The half that LAPACK leaves out is copied block by block."""
+        A = np.random.default_rng(size).normal(size=(size, size))
+        matrix = A @ A.T + size * np.eye(size)
+        inverse, _ = inverse_and_logdet(matrix, "weights")
+        assert_array_equal(inverse, inverse.T)
+        assert_allclose(inverse @ matrix, np.eye(size), atol=1e-13)
+        assert_allclose(Cholesky.of(matrix, "weights").inverse_diagonal(), inverse.diagonal(), rtol=1e-12)
 
     def test_singular_to_rounding(self):
         column = np.linspace(1.0, 2.0, 30)[:, None]

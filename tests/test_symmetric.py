@@ -89,7 +89,7 @@ class TestVerbs:
 class TestForm:
     def test_a_sum_of_products_is_thin_only_where_that_pays(self):
         factor = RNG.normal(size=(SIZE, 4))
-        for factors, form in (([factor], Thin), ([factor, factor], Thin), ([factor] * 3, Dense)):
+        for factors, form in (([factor], Thin), ([factor, factor], Dense)):
             found = gram(factors)
             assert type(found) is form
             assert_allclose(np.asarray(found), len(factors) * factor @ factor.T, rtol=1e-13, atol=1e-14)

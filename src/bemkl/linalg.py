@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+import numpy.typing as npt
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
 from bemkl.arrays import Array
 
@@ -15,13 +18,121 @@ _BLOCK = 128
 WAY_OUT = "Look for extreme values in the kernels, the targets, the margin or the starting state."
 
 
-def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Cholesky:
     """
-    Invert a symmetric positive definite matrix through its Cholesky factor.
+    Factor of a symmetric positive definite matrix, and what is had from it.
 
     The matrix is first scaled to a unit diagonal, so that precisions that differ by many orders of magnitude all keep
     their digits. Rounding alone can make such a matrix indefinite (duplicated kernels, a prior far weaker than the
     data); then 1e-14, 1e-12, 1e-10 or 1e-8 is added to the unit diagonal, the first that suffices.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n, n)
+        Lower triangular factor of the scaled matrix, in LAPACK's order.
+    scale : ndarray of shape (n,)
+        Inverse roots of the matrix's diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factor = Cholesky.of(np.array([[2.0, 0.0], [0.0, 1e20]]), "weights")
+    >>> factor.solve(np.array([1.0, 1e20]))
+    array([0.5, 1. ])
+    >>> factor.inverse_diagonal()
+    array([5.e-01, 1.e-20])
+    """
+
+    factor: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, matrix: Array, name: str) -> Cholesky:
+        """
+        Factor a matrix.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (n, n)
+            Symmetric positive definite.
+        name : str
+            What the matrix is the precision of, for the error.
+
+        Returns
+        -------
+        Cholesky
+            The factor.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the matrix is not finite, or not positive definite even with the largest jitter.
+        """
+        diagonal = matrix.diagonal()
+        if not ((diagonal > 0.0).all() and np.isfinite(matrix).all()):
+            raise np.linalg.LinAlgError(
+                f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}"
+            )
+        scale = 1.0 / np.sqrt(diagonal)
+        return cls(_factor(matrix, scale, name), scale)
+
+    @property
+    def inverse_logdet(self) -> float:
+        """Log-determinant of the **inverse**, which is what an entropy needs."""
+        return 2.0 * float(np.sum(np.log(self.scale) - np.log(self.factor.diagonal())))
+
+    def solve(self, right: Array) -> Array:
+        """
+        Solve a system with the matrix.
+
+        Parameters
+        ----------
+        right : ndarray of shape (n,)
+            Right-hand side.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The solution.
+        """
+        solution, _ = dpotrs(self.factor, self.scale * right, lower=1)
+        scaled: Array = self.scale * solution
+        return scaled
+
+    def inverse(self) -> Array:
+        """
+        Return the inverse.
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+            The symmetric inverse.
+        """
+        half, _ = dpotri(self.factor, lower=1)
+        inverse: Array = half.T
+        inverse *= self.scale
+        inverse *= self.scale[:, None]
+        _mirror(inverse)
+        return inverse
+
+    def inverse_diagonal(self) -> Array:
+        """
+        Return the diagonal of the inverse, for half the work of all of it.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The diagonal.
+        """
+        half, _ = dtrtri(self.factor, lower=1)
+        diagonal: Array = self.scale**2 * np.einsum("ij,ij->j", half, half)
+        return diagonal
+
+
+def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
+    """
+    Invert a symmetric positive definite matrix through its Cholesky factor.
 
     Parameters
     ----------
@@ -35,12 +146,7 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     inverse : ndarray of shape (n, n)
         The symmetric inverse.
     logdet : float
-        Log-determinant of the **inverse**, which is what an entropy needs.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the matrix is not finite, or not positive definite even with the largest jitter.
+        Log-determinant of the **inverse**.
 
     Examples
     --------
@@ -52,61 +158,18 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     >>> round(logdet, 6)
     -0.693147
     """
-    diagonal = matrix.diagonal()
-    if not (np.isfinite(matrix).all() and (diagonal > 0.0).all()):
-        raise np.linalg.LinAlgError(f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}")
-    scale = 1.0 / np.sqrt(diagonal)
-    factor = _cholesky(matrix, scale, name)
-    logdet = 2.0 * float(np.sum(np.log(scale) - np.log(factor.diagonal())))
-    half, _ = dpotri(factor, lower=1, overwrite_c=1)
-    inverse: Array = half.T
-    inverse *= scale
-    inverse *= scale[:, None]
-    _mirror(inverse)
-    return inverse, logdet
+    factor = Cholesky.of(matrix, name)
+    return factor.inverse(), factor.inverse_logdet
 
 
-def positive_solver(matrix: Array, name: str) -> Callable[[Array], Array]:
-    """
-    Factor a symmetric positive definite matrix, and return what solves systems with it.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric positive definite.
-    name : str
-        What the matrix is the precision of, for the error.
-
-    Returns
-    -------
-    callable
-        Maps a right-hand side of shape (n,) to the solution.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> positive_solver(np.array([[2.0, 0.0], [0.0, 1e20]]), "weights")(np.array([1.0, 1e20]))
-    array([0.5, 1. ])
-    """
-    scale = 1.0 / np.sqrt(matrix.diagonal())
-    factor = _cholesky(matrix, scale, name)
-
-    def solve(right: Array) -> Array:
-        solution, _ = dpotrs(factor, scale * right, lower=1)
-        scaled: Array = scale * solution
-        return scaled
-
-    return solve
-
-
-def _cholesky(matrix: Array, scale: Array, name: str) -> Array:
+def _factor(matrix: Array, scale: Array, name: str) -> Array:
     """Factor a matrix, scaled to unit diagonal, with the smallest jitter that makes it possible."""
     for jitter in _JITTERS:
         scaled = matrix * scale
         scaled *= scale[:, None]
         scaled.flat[:: len(scaled) + 1] += jitter
         # The transpose of a symmetric matrix in C order is the matrix in LAPACK's order: nothing is copied.
-        factor, failed = dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
+        factor, failed = dpotrf(scaled.T, lower=1, clean=1, overwrite_a=1)
         if not failed:
             return np.asarray(factor, dtype=np.float64)
     smallest = float(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0])
@@ -120,9 +183,15 @@ def _mirror(matrix: Array) -> None:
     """Copy what is above the diagonal below it, block by block."""
     for start in range(0, len(matrix), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        corner = np.triu(matrix[rows, rows])
-        matrix[rows, rows] = corner + np.triu(corner, 1).T
+        corner = matrix[rows, rows]
+        np.copyto(corner, corner.T.copy(), where=_below(len(corner)))
         matrix[start + _BLOCK :, rows] = matrix[rows, start + _BLOCK :].T
+
+
+@cache
+def _below(size: int) -> npt.NDArray[np.bool_]:
+    """Return a mask of what is below the diagonal of a small block."""
+    return np.tri(size, k=-1, dtype=np.bool_)
 
 
 def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array], Array], right: Array) -> Array:

@@ -12,7 +12,8 @@ from bemkl.inference.mean_field import Intermediate, MeanFieldPair
 from bemkl.inference.moments import PairContext, Profile
 from bemkl.inference.pair_factors import sample_factor
 from bemkl.inference.protocols import Stack
-from bemkl.linalg import positive_solver
+from bemkl.inference.relaxation import beyond
+from bemkl.linalg import Cholesky
 
 Solve = Callable[[Array], Array]
 Solvers = Callable[[slice], list[Solve]]
@@ -47,6 +48,7 @@ def update_means(
     n_steps: int,
     good_length: float = 1.0,
     preconditioner: Preconditioner | None = None,
+    relaxation: float = 1.0,
 ) -> MeanFieldPair:
     r"""
     Update q(a) and q(G): optimal covariances, and means from one Newton step in both.
@@ -75,6 +77,8 @@ def update_means(
         one has a length of about 1, and is enough.
     preconditioner : callable, optional
         Makes approximate solvers; `combined_kernel` by default.
+    relaxation : float
+        How far all means go: 1 for the step that was computed, more to go beyond.
 
     Returns
     -------
@@ -98,9 +102,13 @@ def update_means(
         mean[outputs] = pair.sample.mean[outputs] + x
         projection[outputs] = pair.projection[outputs] + Kx
         coupled[outputs] += MKx
+    intermediate = projection - coupled / upsilon + pull
+    if relaxation != 1.0:
+        mean = beyond(pair.sample.mean, mean, relaxation)
+        projection = beyond(pair.projection, projection, relaxation)
+        intermediate = beyond(pair.intermediate.mean, intermediate, relaxation)
     sample = sample_factor(stack, context, lambda output, _: mean[output])
-    intermediate = Intermediate(projection - coupled / upsilon + pull, coupling.covariance, coupling.logdet)
-    return MeanFieldPair(sample, intermediate, projection)
+    return MeanFieldPair(sample, Intermediate(intermediate, coupling.covariance, coupling.logdet), projection)
 
 
 def _groups(shape: tuple[int, ...], n_basis: int) -> list[slice]:
@@ -170,11 +178,11 @@ def _solvers(matrix_of: Callable[[int], Array], coupling: Coupling) -> Solvers:
     lam = coupling.context.sample_precision
 
     def solvers(outputs: slice) -> list[Solve]:
-        found = []
+        found: list[Solve] = []
         for o in range(*outputs.indices(len(lam))):
             matrix = matrix_of(o)
             matrix[np.diag_indices_from(matrix)] += lam[o]
-            found.append(positive_solver(matrix, "sample weights"))
+            found.append(Cholesky.of(matrix, "sample weights").solve)
         return found
 
     return solvers

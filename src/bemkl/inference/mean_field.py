@@ -12,7 +12,7 @@ from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
 from bemkl.inference.symmetric import Symmetric
 from bemkl.inference.thin import gram
-from bemkl.linalg import inverse_and_logdet
+from bemkl.linalg import Cholesky
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,16 +290,14 @@ class MeanFieldPair:
         ndarray of shape (n_basis, n_basis)
             The covariance.
         """
-        covariance, _ = sample_covariance(gram, self.sample.diagonal[output], self.sample.scale[output])
-        return covariance
+        return sample_precision_factor(gram, self.sample.diagonal[output], self.sample.scale[output]).inverse()
 
 
-def sample_covariance(gram: Array, diagonal: Array, scale: float) -> tuple[Array, float]:
+def sample_precision_factor(gram: Array, diagonal: Array, scale: float) -> Cholesky:
     r"""
-    Covariance of the sample weights of one output, Eq. (3).
+    Factor the inverse covariance of the sample weights of one output, Eq. (3).
 
-    .. math:: \Sigma(\boldsymbol a)
-              = (\operatorname{diag}(\tilde{\boldsymbol\lambda}) + \tilde\upsilon\,\mathbf{C})^{-1}
+    .. math:: \Sigma(\boldsymbol a)^{-1} = \operatorname{diag}(\tilde{\boldsymbol\lambda}) + \tilde\upsilon\,\mathbf{C}
 
     Parameters
     ----------
@@ -312,14 +310,12 @@ def sample_covariance(gram: Array, diagonal: Array, scale: float) -> tuple[Array
 
     Returns
     -------
-    covariance : ndarray of shape (n_basis, n_basis)
-        The covariance.
-    logdet : float
-        Its log-determinant.
+    Cholesky
+        The factor.
     """
     precision = scale * gram
     precision[np.diag_indices_from(precision)] += diagonal
-    return inverse_and_logdet(precision, "sample weights")
+    return Cholesky.of(precision, "sample weights")
 
 
 def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> MeanFieldPair:

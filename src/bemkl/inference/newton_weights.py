@@ -12,6 +12,7 @@ from bemkl.distributions import Gamma
 from bemkl.inference.bordered import Bordered
 from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
+from bemkl.inference.relaxation import RELAXATION
 from bemkl.inference.summaries import Evidence
 from bemkl.inference.symmetric import total
 from bemkl.inference.weights import Free, FreeWeights, precision_of, update_bias_precision
@@ -137,7 +138,7 @@ def update_kernel_weights_by_newton(weights: FreeWeights, evidence: Sequence[Evi
 
 def newton_mean(weights: FreeWeights, evidence: Sequence[Evidence], precision: Bordered) -> Array:
     """
-    Take a Newton step of the means of (b, e), with the targets at their optimum (derivation, section 5).
+    Take a Newton step of the means of (b, e), with the targets at their optimum, and go on (derivation, section 5).
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def newton_mean(weights: FreeWeights, evidence: Sequence[Evidence], precision: B
         gradient[kernels] += np.einsum("lmi,li->m", G, pull)
     same = all((w == block.output_precision[:, None]).all() for w, block in zip(curvatures, evidence, strict=True))
     hessian = precision if same else _hessian(weights, evidence, curvatures)
-    return weights.mean + hessian.solve(gradient)
+    return weights.mean + RELAXATION * hessian.solve(gradient)
 
 
 def _hessian(weights: FreeWeights, evidence: Sequence[Evidence], curvatures: Sequence[Array]) -> Bordered:

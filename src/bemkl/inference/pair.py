@@ -13,7 +13,8 @@ from bemkl.inference.mean_field import MeanFieldPair, unit_pair
 from bemkl.inference.moments import PairContext
 from bemkl.inference.pair_factors import intermediate_covariance, intermediate_factor, sample_factor
 from bemkl.inference.protocols import PairStep, Stack
-from bemkl.linalg import refined_solve
+from bemkl.inference.relaxation import RELAXATION
+from bemkl.linalg import Cholesky, refined_solve
 
 _STARTING_STEPS = 3
 
@@ -111,16 +112,11 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
     gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
     pull = upsilon[:, None] * stack.backproject(pair.intermediate.mean)
 
-    def mean_of(o: int, covariance: Array) -> Array:
-        return _solve(gram, covariance, lam[o], upsilon[o], pull[o])
+    def mean_of(o: int, factor: Cholesky) -> Array:
+        return refined_solve(factor.solve, lambda mean: pull[o] - lam[o] * mean - upsilon[o] * (gram @ mean), pull[o])
 
     sample = sample_factor(stack, context, mean_of)
     return replace(pair, sample=sample, projection=stack.project(sample.mean))
-
-
-def _solve(gram: Array, covariance: Array, lam: Array, upsilon: float, pull: Array) -> Array:
-    """Solve (diag λ + υ C) μ = pull with the inverse at hand."""
-    return refined_solve(covariance.__matmul__, lambda mean: pull - lam * mean - upsilon * (gram @ mean), pull)
 
 
 def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
@@ -209,8 +205,8 @@ class NewtonMeans(JointMeans):
 
     With q(f) fixed, the bound has the curvature :math:`\tilde\tau` in each mean of the predictor. With q(f) at its
     optimum, it has the curvature :math:`w_i \le \tilde\tau` of the likelihood's profile: much less for samples far on
-    their side of the margin. One Newton step uses it. A Newton step can overshoot; the engine then falls back on
-    `JointMeans`.
+    their side of the margin. One Newton step uses it, and goes on by `RELAXATION`. It can overshoot; the engine then
+    falls back on `JointMeans`.
 
     Parameters
     ----------
@@ -226,4 +222,6 @@ class NewtonMeans(JointMeans):
         return JointMeans(self.n_steps, self.good_length)
 
     def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
-        return update_means(stack, pair, context, context.profile, self.n_steps, self.good_length)
+        return update_means(
+            stack, pair, context, context.profile, self.n_steps, self.good_length, relaxation=RELAXATION
+        )

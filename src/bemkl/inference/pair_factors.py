@@ -7,15 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.mean_field import Intermediate, SampleWeights, sample_covariance
+from bemkl.inference.mean_field import Intermediate, SampleWeights, sample_precision_factor
 from bemkl.inference.moments import PairContext
 from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
+from bemkl.linalg import Cholesky
 
 
-def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Array], Array]) -> SampleWeights:
-    """
+def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Cholesky], Array]) -> SampleWeights:
+    r"""
     Build q(a) with optimal covariances, Eq. (3), one output at a time, and means that the caller computes.
+
+    The trace with the gram matrix follows from the diagonal, because the covariance times its inverse has the trace D:
+
+    .. math:: \tilde\upsilon \operatorname{tr}(\mathbf{C}\,\Sigma(\boldsymbol a))
+              = D - \tilde{\boldsymbol\lambda}^\top \operatorname{diag} \Sigma(\boldsymbol a)
 
     Parameters
     ----------
@@ -24,7 +30,7 @@ def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Ar
     context : PairContext
         Expectations of the neighbours.
     mean_of : callable
-        Maps an output and its (n_basis, n_basis) covariance to its (n_basis,) means.
+        Maps an output and the factor of its precision matrix to its (n_basis,) means.
 
     Returns
     -------
@@ -35,10 +41,10 @@ def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Ar
     mean, variance = np.empty(lam.shape), np.empty(lam.shape)
     logdet, trace = np.empty(len(lam)), np.empty(len(lam))
     for o in range(len(lam)):
-        covariance, logdet[o] = sample_covariance(gram, lam[o], upsilon[o])
-        variance[o] = covariance.diagonal()
-        trace[o] = np.vdot(gram, covariance)
-        mean[o] = mean_of(o, covariance)
+        factor = sample_precision_factor(gram, lam[o], upsilon[o])
+        variance[o], logdet[o] = factor.inverse_diagonal(), factor.inverse_logdet
+        trace[o] = (len(gram) - lam[o] @ variance[o]) / upsilon[o]
+        mean[o] = mean_of(o, factor)
     return SampleWeights(mean, variance, logdet, trace, diagonal=lam, scale=upsilon)
 
 

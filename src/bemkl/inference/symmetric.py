@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.linalg import inverse_and_logdet, positive_solver
+from bemkl.linalg import Cholesky, inverse_and_logdet
 
 
 class Symmetric(Protocol):
@@ -207,7 +207,7 @@ class Dense:
         callable
             Maps a right-hand side of shape (size,) to the solution.
         """
-        return positive_solver(self.values, name)
+        return Cholesky.of(self.values, name).solve
 
     def coordinates(self, vector: Array) -> DenseCoordinates:
         """

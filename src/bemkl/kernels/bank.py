@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import build_kernels, build_matrices
 from bemkl.kernels.factored import FactoredStack
+from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.kernel_stack import KernelStack, distinct
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
@@ -141,14 +142,19 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         samples, everything = self._learn(X)
         rows, groups = _restricted(everything, basis, samples)
         tolerance = fraction("tolerance", tolerance)
-        built = [
-            build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype)
-            for group, whole in zip(groups, everything, strict=True)
-        ]
-        self.groups_ = [group for group, _ in built]
+        fitted: list[FittedGroup] = []
+
+        def build() -> Iterator[LowRank | Full]:
+            for group, whole in zip(groups, everything, strict=True):
+                ready, kernels = build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype)
+                fitted.append(ready)
+                yield from kernels
+
+        stack = FactoredStack(build())
+        self.groups_ = fitted
         self.kernel_names_ = _names(groups)
         self._remember(X, samples)
-        return FactoredStack([kernel for _, kernels in built for kernel in kernels])
+        return stack
 
     def transform(self, X: Any) -> KernelStack:
         """

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from bemkl.arrays import Array
 from bemkl.kernels.cholesky import Column, compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps
-from bemkl.kernels.factored import Full, LowRank
+from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
 from bemkl.kernels.specs import FittedGroup, Member
 

@@ -1,4 +1,4 @@
-"""Pivoted Cholesky of the most frequent kernels in one compiled loop, where Numba is installed."""
+"""Compiled loops where Numba is installed: pivoted Cholesky of the most frequent kernels, products with factors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def installed() -> bool:
     Returns
     -------
     bool
-        Whether kernels can be factored by compiled loops.
+        Whether there are compiled loops.
     """
     return find_spec("numba") is not None
 
@@ -50,6 +50,22 @@ def compiled_steps(name: str, points: Array, parameters: Mapping[str, Any]) -> E
 
     kind, first, second = _NUMBERS[name](**parameters)
     return partial(loops.extend, np.ascontiguousarray(points.T, dtype=np.float64), kind, first, second)
+
+
+def compiled_products() -> Any:
+    """
+    Return the module whose `project` and `backproject` multiply thin factors of many kernels.
+
+    Returns
+    -------
+    module or None
+        The module; None without Numba.
+    """
+    if not installed():
+        return None
+    from bemkl.kernels import loops  # compiles, or reads what was compiled, when it is first needed
+
+    return loops
 
 
 def _gaussian(width: float) -> tuple[int, float, int]:

@@ -2,194 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array, refuse_nonfinite
+from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels.runs import in_runs
 from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.stack import asymmetry
 
 _GRAM_ROWS = 2048
-_RIDGE = 1e-15
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LowRank:
-    r"""
-    A kernel matrix as a product, :math:`\mathbf{K} = \mathbf{L}^\top \mathbf{R}`.
-
-    Parameters
-    ----------
-    left : ndarray of shape (rank, n_samples)
-        Factor of the samples.
-    right : ndarray of shape (rank, n_basis)
-        Factor of the basis points; the same object where these are the samples.
-    """
-
-    left: Array
-    right: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of samples and basis points."""
-        return self.left.shape[1], self.right.shape[1]
-
-    def multiply(self, rows: Array) -> Array:
-        r"""
-        Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_basis)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_samples)
-            The products.
-        """
-        product: Array = (rows @ self.right.T) @ self.left
-        return product
-
-    def multiply_transposed(self, rows: Array) -> Array:
-        r"""
-        Multiply vectors with the transposed kernel, :math:`\mathbf{K}^\top \boldsymbol g` for each row g.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_samples)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_basis)
-            The products.
-        """
-        product: Array = (rows @ self.left.T) @ self.right
-        return product
-
-    def root(self) -> Array:
-        r"""
-        Return a thin matrix W with :math:`\mathbf{W}^\top\mathbf{W} = \mathbf{K}^\top\mathbf{K}`.
-
-        Returns
-        -------
-        ndarray of shape (rank, n_basis)
-            The root.
-        """
-        inner = self.left @ self.left.T
-        if not inner.any():
-            return np.zeros_like(self.right)
-        # The last columns of a factor are as small as its tolerance: a ridge of the size of rounding keeps the rest.
-        inner.flat[:: len(inner) + 1] += _RIDGE * len(inner) * inner.trace()
-        root: Array = np.linalg.cholesky(inner).T @ self.right
-        return root
-
-    def rows(self, chosen: slice) -> Array:
-        """
-        Form some rows of the matrix.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, n_basis)
-            The rows.
-        """
-        rows: Array = self.left[:, chosen].T @ self.right
-        return rows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Full:
-    """
-    A kernel matrix as it is, with the operations of `LowRank`.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_samples, n_basis)
-        The matrix; float32 is kept, and converted when it is used.
-    """
-
-    matrix: npt.NDArray[Any]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of samples and basis points."""
-        n_samples, n_basis = self.matrix.shape
-        return n_samples, n_basis
-
-    def multiply(self, rows: Array) -> Array:
-        r"""
-        Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_basis)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_samples)
-            The products.
-        """
-        product: Array = rows @ self._values.T
-        return product
-
-    def multiply_transposed(self, rows: Array) -> Array:
-        r"""
-        Multiply vectors with the transposed kernel, :math:`\mathbf{K}^\top \boldsymbol g` for each row g.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_samples)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_basis)
-            The products.
-        """
-        product: Array = rows @ self._values
-        return product
-
-    def root(self) -> Array:
-        """
-        Return the matrix itself, which is a root of its square.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_basis)
-            The matrix.
-        """
-        return self._values
-
-    def rows(self, chosen: slice) -> Array:
-        """
-        Return some rows of the matrix.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, n_basis)
-            The rows.
-        """
-        return self.matrix[chosen].astype(np.float64, copy=False)
-
-    @property
-    def _values(self) -> Array:
-        return self.matrix.astype(np.float64, copy=False)
 
 
 class FactoredStack:
@@ -201,8 +26,9 @@ class FactoredStack:
 
     Parameters
     ----------
-    kernels : sequence of LowRank or Full
-        The kernels, all of the same samples and basis points.
+    kernels : iterable of LowRank or Full
+        The kernels, all of the same samples and basis points. Factors are copied a few at a time: those that nobody
+        else holds never take twice their memory.
 
     Examples
     --------
@@ -216,16 +42,11 @@ class FactoredStack:
     12
     """
 
-    def __init__(self, kernels: Sequence[LowRank | Full]) -> None:
-        self._kernels = tuple(kernels)
+    def __init__(self, kernels: Iterable[LowRank | Full]) -> None:
+        self._kernels, self._runs = in_runs(_checked(kernels))
         if not self._kernels:
             raise ValueError("kernels: expected at least one kernel, got none.")
-        shapes = {kernel.shape for kernel in self._kernels}
-        if len(shapes) > 1:
-            raise ValueError(f"kernels: expected kernels of the same samples, got shapes {sorted(shapes)}.")
-        for kernel in self._kernels:
-            for part in _arrays(kernel):
-                refuse_nonfinite("kernels", part)
+        self._full = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Full)]
         self._gram: Array | None = None
         self._sketch: Sketch | None = None
 
@@ -266,7 +87,9 @@ class FactoredStack:
         """
         n_kernels, n_samples, _ = self.shape
         result = np.empty((len(coefficients), n_kernels, n_samples))
-        for m, kernel in enumerate(self._kernels):
+        for run in self._runs:
+            run.project(coefficients, result)
+        for m, kernel in self._full:
             result[:, m] = kernel.multiply(coefficients)
         return result
 
@@ -285,7 +108,9 @@ class FactoredStack:
             The adjoint of :meth:`project`.
         """
         result = np.zeros((len(intermediate), self.shape[2]))
-        for m, kernel in enumerate(self._kernels):
+        for run in self._runs:
+            run.backproject(intermediate, result)
+        for m, kernel in self._full:
             result += kernel.multiply_transposed(intermediate[:, m])
         return result
 
@@ -307,15 +132,20 @@ class FactoredStack:
         return self._gram
 
     def _roots(self) -> Iterator[Array]:
-        """Yield the roots of the squared kernels, in runs long enough for fast products."""
-        run: list[Array] = []
+        """Yield roots of the squared kernels, in pieces long enough for fast products, one in the place of another."""
+        ranks = [len(kernel.right) for kernel in self._kernels if isinstance(kernel, LowRank)]
+        buffer, filled = np.empty((max(min(_GRAM_ROWS, sum(ranks)), *ranks, 0), self.shape[2])), 0
         for kernel in self._kernels:
-            run.append(kernel.root())
-            if sum(map(len, run)) >= _GRAM_ROWS:
-                yield np.concatenate(run)
-                run = []
-        if run:
-            yield np.concatenate(run)
+            if isinstance(kernel, Full):
+                yield kernel.values
+                continue
+            rank = len(kernel.right)
+            if filled + rank > len(buffer):
+                yield buffer[:filled]
+                filled = 0
+            kernel.write_root(buffer[filled : filled + rank])
+            filled += rank
+        yield buffer[:filled]
 
     def combine(self, weights: Array) -> Array:
         r"""
@@ -338,9 +168,8 @@ class FactoredStack:
             thin = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, LowRank)]
             self._sketch = Sketch([m for m, _ in thin], [(kernel.left, kernel.right) for _, kernel in thin], self.shape)
         total = self._sketch.combine(weights)
-        for weight, kernel in zip(weights, self._kernels, strict=True):
-            if isinstance(kernel, Full):
-                total += weight * kernel.matrix
+        for m, kernel in self._full:
+            total += weights[m] * kernel.matrix
         return total
 
     def rows(self, chosen: slice) -> Array:
@@ -358,6 +187,18 @@ class FactoredStack:
             The rows.
         """
         return np.stack([kernel.rows(chosen) for kernel in self._kernels])
+
+
+def _checked(kernels: Iterable[LowRank | Full]) -> Iterator[LowRank | Full]:
+    """Pass kernels on, and refuse those that are not finite or not of the samples of the first."""
+    first: tuple[int, int] | None = None
+    for kernel in kernels:
+        first = first or kernel.shape
+        if kernel.shape != first:
+            raise ValueError(f"kernels: expected kernels of the same samples, got shapes {first} and {kernel.shape}.")
+        for part in _arrays(kernel):
+            refuse_nonfinite("kernels", part)
+        yield kernel
 
 
 def _arrays(kernel: LowRank | Full) -> list[npt.NDArray[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from sklearn.utils import check_array
 
 from bemkl.arrays import real_array, refuse_nonfinite
 from bemkl.kernels.cholesky import compressed
-from bemkl.kernels.factored import FactoredStack, Full, LowRank
+from bemkl.kernels.factored import FactoredStack
+from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import is_views
 
@@ -180,14 +181,16 @@ class KernelStack:
         FactoredStack
             Thin factors of kernels that are square, positive semidefinite and of low rank; copies of the others.
         """
-        kernels: list[LowRank | Full] = []
         square = np.array_equal(self._rows, self._columns)
-        for matrix, name in zip(self._matrices, self._names, strict=True):
-            values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
-            refuse_nonfinite(f"kernels, {name!r}", values)
-            factor = compressed(values, tolerance) if square else None
-            kernels.append(Full(values) if factor is None else LowRank(factor, factor))
-        return FactoredStack(kernels)
+
+        def build() -> Iterator[LowRank | Full]:
+            for matrix, name in zip(self._matrices, self._names, strict=True):
+                values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
+                refuse_nonfinite(f"kernels, {name!r}", values)
+                factor = compressed(values, tolerance) if square else None
+                yield Full(values) if factor is None else LowRank(factor, factor)
+
+        return FactoredStack(build())
 
     def _by_name(self, key: Any) -> Any:
         if isinstance(key, str):

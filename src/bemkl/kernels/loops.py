@@ -115,3 +115,72 @@ def extend(
         residual[pivot] = 0.0
         rank += 1
     return rank
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def project(owners: Array, ends: Array, left: Array, right: Array, coefficients: Array, out: Array) -> None:
+    """
+    Multiply kernels that are products of thin factors with coefficients, as `bemkl.kernels.runs.Run.project` does.
+
+    Each row of the factors is read once; sums may be taken in any order, which lets the compiler use vectors.
+
+    Parameters
+    ----------
+    owners : ndarray of int of shape (n_members,)
+        Position of each kernel in the stack.
+    ends : ndarray of int of shape (n_members,)
+        Row after the last one of each kernel.
+    left : ndarray of shape (n_rows, n_samples)
+        Factors of the samples.
+    right : ndarray of shape (n_rows, n_basis)
+        Factors of the basis points.
+    coefficients : ndarray of shape (n_outputs, n_basis)
+        Coefficients of the basis points.
+    out : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Where to write.
+    """
+    first = 0
+    for member in range(len(ends)):
+        out[:, owners[member]] = 0.0
+        for row in range(first, ends[member]):
+            for output in range(len(coefficients)):
+                target = out[output, owners[member]]
+                share = 0.0
+                for d in range(right.shape[1]):
+                    share += right[row, d] * coefficients[output, d]
+                for i in range(left.shape[1]):
+                    target[i] += share * left[row, i]
+        first = ends[member]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def backproject(owners: Array, ends: Array, left: Array, right: Array, intermediate: Array, out: Array) -> None:
+    """
+    Add kernels times intermediate outputs, as `bemkl.kernels.runs.Run.backproject` does.
+
+    Parameters
+    ----------
+    owners : ndarray of int of shape (n_members,)
+        Position of each kernel in the stack.
+    ends : ndarray of int of shape (n_members,)
+        Row after the last one of each kernel.
+    left : ndarray of shape (n_rows, n_samples)
+        Factors of the samples.
+    right : ndarray of shape (n_rows, n_basis)
+        Factors of the basis points.
+    intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Intermediate outputs.
+    out : ndarray of shape (n_outputs, n_basis)
+        What to add to.
+    """
+    first = 0
+    for member in range(len(ends)):
+        for row in range(first, ends[member]):
+            for output in range(len(intermediate)):
+                source = intermediate[output, owners[member]]
+                share = 0.0
+                for i in range(left.shape[1]):
+                    share += left[row, i] * source[i]
+                for d in range(right.shape[1]):
+                    out[output, d] += share * right[row, d]
+        first = ends[member]

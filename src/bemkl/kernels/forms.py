@@ -1,0 +1,179 @@
+"""The two forms of a kernel in memory: a product of thin factors, or all numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array
+
+_RIDGE = 1e-15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LowRank:
+    r"""
+    A kernel matrix as a product, :math:`\mathbf{K} = \mathbf{L}^\top \mathbf{R}`.
+
+    Parameters
+    ----------
+    left : ndarray of shape (rank, n_samples)
+        Factor of the samples.
+    right : ndarray of shape (rank, n_basis)
+        Factor of the basis points; the same object where these are the samples.
+    """
+
+    left: Array
+    right: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of samples and basis points."""
+        return self.left.shape[1], self.right.shape[1]
+
+    def multiply(self, rows: Array) -> Array:
+        r"""
+        Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_outputs, n_basis)
+            The vectors.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_samples)
+            The products.
+        """
+        product: Array = (rows @ self.right.T) @ self.left
+        return product
+
+    def multiply_transposed(self, rows: Array) -> Array:
+        r"""
+        Multiply vectors with the transposed kernel, :math:`\mathbf{K}^\top \boldsymbol g` for each row g.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_outputs, n_samples)
+            The vectors.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_basis)
+            The products.
+        """
+        product: Array = (rows @ self.left.T) @ self.right
+        return product
+
+    def write_root(self, out: Array) -> None:
+        r"""
+        Write a thin matrix W with :math:`\mathbf{W}^\top\mathbf{W} = \mathbf{K}^\top\mathbf{K}`.
+
+        Parameters
+        ----------
+        out : ndarray of shape (rank, n_basis)
+            Where to write.
+        """
+        inner = self.left @ self.left.T
+        trace = float(inner.trace())
+        if trace == 0.0:
+            out[:] = 0.0
+            return
+        # The last columns of a factor are as small as its tolerance: a ridge of the size of rounding keeps the rest.
+        inner.flat[:: len(inner) + 1] += _RIDGE * len(inner) * trace
+        np.matmul(np.linalg.cholesky(inner).T, self.right, out=out)
+
+    def rows(self, chosen: slice) -> Array:
+        """
+        Form some rows of the matrix.
+
+        Parameters
+        ----------
+        chosen : slice
+            Which samples.
+
+        Returns
+        -------
+        ndarray of shape (n_chosen, n_basis)
+            The rows.
+        """
+        rows: Array = self.left[:, chosen].T @ self.right
+        return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Full:
+    """
+    A kernel matrix as it is, with the operations of `LowRank`.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_samples, n_basis)
+        The matrix; float32 is kept, and converted when it is used.
+    """
+
+    matrix: npt.NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of samples and basis points."""
+        n_samples, n_basis = self.matrix.shape
+        return n_samples, n_basis
+
+    def multiply(self, rows: Array) -> Array:
+        r"""
+        Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_outputs, n_basis)
+            The vectors.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_samples)
+            The products.
+        """
+        product: Array = rows @ self.values.T
+        return product
+
+    def multiply_transposed(self, rows: Array) -> Array:
+        r"""
+        Multiply vectors with the transposed kernel, :math:`\mathbf{K}^\top \boldsymbol g` for each row g.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_outputs, n_samples)
+            The vectors.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_basis)
+            The products.
+        """
+        product: Array = rows @ self.values
+        return product
+
+    def rows(self, chosen: slice) -> Array:
+        """
+        Return some rows of the matrix.
+
+        Parameters
+        ----------
+        chosen : slice
+            Which samples.
+
+        Returns
+        -------
+        ndarray of shape (n_chosen, n_basis)
+            The rows.
+        """
+        return self.matrix[chosen].astype(np.float64, copy=False)
+
+    @property
+    def values(self) -> Array:
+        """The matrix in double precision."""
+        return self.matrix.astype(np.float64, copy=False)
