@@ -206,6 +206,17 @@ class TestFactoredStack:
         assert_allclose(matrices(stack), [thin.T @ thin, thin.T @ other, np.eye(7), other.T @ other], rtol=1e-13)
         assert stack.n_values == 4 * 14 + 49
 
+    def test_combined_kernel_without_what_hardly_counts(self):
+        """Kernels that make up less than 2 % of the sum are left out, whatever their form."""
+        thin, full = RNG.normal(size=(2, 9)), np.eye(9)
+        stack = FactoredStack([LowRank(thin, thin), Full(full), LowRank(thin, thin), Full(full)])
+        size = np.square(thin).sum()
+        weights = np.array([1.0 / size, -1.0 / 9.0, 0.009 / size, -0.009 / 9.0])
+        assert_allclose(stack.combine(weights), weights[0] * thin.T @ thin + weights[1] * full, atol=1e-15)
+        more = weights * [1.0, 1.0, 5.0, 5.0]
+        expected = (more[0] + more[2]) * thin.T @ thin + (more[1] + more[3]) * full
+        assert_allclose(stack.combine(more), expected, atol=1e-15)
+
     def test_a_kernel_of_zeros(self):
         """Centring a constant kernel leaves nothing."""
         bank = KernelBank([KernelSpec("gaussian", "each", {"width": 1.0})], scaling="centred")

@@ -29,11 +29,18 @@ class NewtonWeights(Free):
     Means take a Newton step with the targets at their optimum; precisions of kernel weights take the step of their
     fixed-point equation. Where a sweep lowers the bound, the engine repeats it with `Free`.
 
+    Parameters
+    ----------
+    relaxation : float
+        Length of the steps of the means relative to Newton's.
+
     Examples
     --------
     >>> NewtonWeights().cautious
     Free()
     """
+
+    relaxation: float = RELAXATION
 
     @property
     def cautious(self) -> Free:
@@ -51,8 +58,15 @@ class NewtonWeights(Free):
         return {
             "bias_precision": update_bias_precision,
             "kernel_precision": update_kernel_precision_boldly,
-            "kernel_weights": update_kernel_weights_by_newton,
+            "kernel_weights": self._update,
         }
+
+    def _update(self, weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
+        """Take the covariance of Eq. (4), and a Newton step of the mean (derivation, section 5)."""
+        precision = precision_of(weights, evidence)
+        covariance, logdet = precision.inverse_and_logdet()
+        mean = newton_mean(weights, evidence, precision, self.relaxation)
+        return replace(weights, mean=mean, covariance=covariance, logdet=logdet)
 
 
 def update_kernel_precision_boldly(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
@@ -113,30 +127,9 @@ def fixed_point(prior: Gamma, precision: Gamma, count: int, squares: Array, vari
     return Gamma(plain.shape, chosen / np.asarray(plain.shape))
 
 
-def update_kernel_weights_by_newton(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
-    r"""
-    Update q(b, e) with the covariance of Eq. (4) and a Newton step of its mean (derivation, section 5).
-
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        What each block says.
-    priors : Priors
-        Not needed here.
-
-    Returns
-    -------
-    FreeWeights
-        The weights with a new Gaussian.
-    """
-    precision = precision_of(weights, evidence)
-    covariance, logdet = precision.inverse_and_logdet()
-    return replace(weights, mean=newton_mean(weights, evidence, precision), covariance=covariance, logdet=logdet)
-
-
-def newton_mean(weights: FreeWeights, evidence: Sequence[Evidence], precision: Bordered) -> Array:
+def newton_mean(
+    weights: FreeWeights, evidence: Sequence[Evidence], precision: Bordered, relaxation: float = RELAXATION
+) -> Array:
     """
     Take a Newton step of the means of (b, e), with the targets at their optimum, and go on (derivation, section 5).
 
@@ -148,6 +141,8 @@ def newton_mean(weights: FreeWeights, evidence: Sequence[Evidence], precision: B
         What each block says.
     precision : Bordered
         Precision of (b, e) with the targets fixed.
+    relaxation : float
+        Length of the step relative to Newton's.
 
     Returns
     -------
@@ -166,7 +161,7 @@ def newton_mean(weights: FreeWeights, evidence: Sequence[Evidence], precision: B
         gradient[kernels] += np.einsum("lmi,li->m", G, pull)
     same = all((w == block.output_precision[:, None]).all() for w, block in zip(curvatures, evidence, strict=True))
     hessian = precision if same else _hessian(weights, evidence, curvatures)
-    return weights.mean + RELAXATION * hessian.solve(gradient)
+    return weights.mean + relaxation * hessian.solve(gradient)
 
 
 def _hessian(weights: FreeWeights, evidence: Sequence[Evidence], curvatures: Sequence[Array]) -> Bordered:

@@ -205,8 +205,8 @@ class NewtonMeans(JointMeans):
 
     With q(f) fixed, the bound has the curvature :math:`\tilde\tau` in each mean of the predictor. With q(f) at its
     optimum, it has the curvature :math:`w_i \le \tilde\tau` of the likelihood's profile: much less for samples far on
-    their side of the margin. One Newton step uses it, and goes on by `RELAXATION`. It can overshoot; the engine then
-    falls back on `JointMeans`.
+    their side of the margin. One Newton step uses it, and goes on in the same direction. It can overshoot; the engine
+    then falls back on `JointMeans`.
 
     Parameters
     ----------
@@ -214,7 +214,11 @@ class NewtonMeans(JointMeans):
         Most conjugate gradient steps an update.
     good_length : float
         Lengths that end the steps, as in `JointMeans`.
+    relaxation : float
+        Length of the whole step relative to Newton's.
     """
+
+    relaxation: float = RELAXATION
 
     @property
     def cautious(self) -> JointMeans:
@@ -223,5 +227,5 @@ class NewtonMeans(JointMeans):
 
     def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
         return update_means(
-            stack, pair, context, context.profile, self.n_steps, self.good_length, relaxation=RELAXATION
+            stack, pair, context, context.profile, self.n_steps, self.good_length, relaxation=self.relaxation
         )

@@ -15,6 +15,7 @@ from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.stack import asymmetry
 
 _GRAM_ROWS = 2048
+_LEAST = 0.02
 
 
 class FactoredStack:
@@ -48,7 +49,7 @@ class FactoredStack:
             raise ValueError("kernels: expected at least one kernel, got none.")
         self._full = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Full)]
         self._gram: Array | None = None
-        self._sketch: Sketch | None = None
+        self._sketch: tuple[Sketch, Array] | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -151,8 +152,9 @@ class FactoredStack:
         r"""
         Approximate the weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
 
-        Of many factors, only the first columns that make up 95 % of the trace are used, in single precision: enough
-        for a preconditioner, at a fraction of the cost.
+        Kernels that together make up less than 2 % of the sum are left out, and of many factors only the first columns
+        that make up 95 % of the trace are used, in single precision: enough for a preconditioner, at a fraction of the
+        cost. Where few kernels are left with weight, that fraction is small.
 
         Parameters
         ----------
@@ -166,10 +168,14 @@ class FactoredStack:
         """
         if self._sketch is None:
             thin = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, LowRank)]
-            self._sketch = Sketch([m for m, _ in thin], [(kernel.left, kernel.right) for _, kernel in thin], self.shape)
-        total = self._sketch.combine(weights)
+            sketch = Sketch([m for m, _ in thin], [(kernel.left, kernel.right) for _, kernel in thin], self.shape)
+            self._sketch = sketch, np.array([kernel.size for kernel in self._kernels])
+        sketch, sizes = self._sketch
+        weights = _without_least(weights, np.abs(weights) * sizes)
+        total = sketch.combine(weights)
         for m, kernel in self._full:
-            total += weights[m] * kernel.matrix
+            if weights[m] != 0.0:
+                total += weights[m] * kernel.matrix
         return total
 
     def rows(self, chosen: slice) -> Array:
@@ -199,6 +205,15 @@ def _checked(kernels: Iterable[LowRank | Full]) -> Iterator[LowRank | Full]:
         for part in _arrays(kernel):
             refuse_nonfinite("kernels", part)
         yield kernel
+
+
+def _without_least(weights: Array, sizes: Array) -> Array:
+    """Set the weights of the smallest terms of a sum to zero, as many as make up a small part of it."""
+    order = np.argsort(sizes)
+    small = np.cumsum(sizes[order]) < _LEAST * sizes.sum()
+    result = weights.copy()
+    result[order[small]] = 0.0
+    return result
 
 
 def _arrays(kernel: LowRank | Full) -> list[npt.NDArray[Any]]:

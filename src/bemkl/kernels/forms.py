@@ -34,6 +34,11 @@ class LowRank:
         """Numbers of samples and basis points."""
         return self.left.shape[1], self.right.shape[1]
 
+    @property
+    def size(self) -> float:
+        """How large the matrix is: its trace, where the factors are one."""
+        return float(np.sqrt(np.square(self.left).sum() * np.square(self.right).sum()))
+
     def multiply(self, rows: Array) -> Array:
         r"""
         Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
@@ -122,6 +127,12 @@ class Full:
         """Numbers of samples and basis points."""
         n_samples, n_basis = self.matrix.shape
         return n_samples, n_basis
+
+    @property
+    def size(self) -> float:
+        """How large the matrix is: no less than its trace."""
+        size: float = np.abs(self.matrix).max() * min(self.matrix.shape)
+        return size
 
     def multiply(self, rows: Array) -> Array:
         r"""
