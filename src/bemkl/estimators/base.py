@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.arrays import Array
+from bemkl.distributions import Gamma
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import (
     factor_tolerance,
@@ -22,6 +23,7 @@ from bemkl.estimators.parameters import (
 from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, selected, weight_rows
 from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Problem, State, fitted_block
+from bemkl.inference.pooled import under_prior_of
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.inference.spike_slab import SpikeSlabWeights
 from bemkl.inference.state import check_state
@@ -144,15 +146,20 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return tags
 
     def _learn(
-        self, X: Any, likelihoods: Sequence[AnyLikelihood], labels: Sequence[str], *, pooled: bool = False
+        self,
+        X: Any,
+        likelihoods: Sequence[AnyLikelihood],
+        labels: Sequence[str],
+        *,
+        pool_prior: Gamma | None = None,
     ) -> Learned:
         """
         Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes.
 
-        Pooled likelihoods are blocks of one posterior, with kernel weights around common ones.
+        With a prior of the pool, the likelihoods are blocks of one posterior, with kernel weights around common ones.
         """
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        strategies = find_strategies(self.weights, self.acceleration, pooled=pooled)
+        strategies = find_strategies(self.weights, self.acceleration, pool_prior=pool_prior)
         priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
         self._check_rule()
@@ -171,9 +178,9 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if rows is None:
             refuse_asymmetry(source.names, stack)
         blocks = [Block(stack, likelihood, landmarks=True) for likelihood in likelihoods]
-        groups = [blocks] if pooled else [[block] for block in blocks]
+        groups = [[block] for block in blocks] if pool_prior is None else [blocks]
         problems = [Problem(group, priors, **strategies) for group in groups]
-        names = ["fit"] if pooled else labels
+        names = labels if pool_prior is None else ["fit"]
         results = fit_problems(problems, names, self._starts(problems), effort, rng)
         fitted = tuple(
             fitted_block(problem, result.state, t)
@@ -239,7 +246,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 "warm_start: the last fit was of another problem (other numbers of samples, kernels, classes or "
                 "outputs, or another way to learn), so it cannot go on. Set warm_start=False, or fit a clone."
             ) from None
-        return states
+        pairs = zip(problems, states, strict=True)
+        return [replace(state, weights=under_prior_of(p.weights, state.weights)) for p, state in pairs]
 
     def _blocks(self, X: Any) -> Iterator[DenseStack]:
         """Yield the kernels of new samples, a bounded block of samples at a time."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.labels import encode_labels, labelled
+from bemkl.estimators.parameters import gamma_prior
 from bemkl.estimators.tasks import take_rows
 from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.protocols import AnyLikelihood
@@ -47,6 +48,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     multiclass : {"shared", "ovr", "pooled", "multinomial"}
         Whether classes, or labels of a sample, are told from the rest with shared kernel weights, each with its own, or
         each with its own around common ones; or compete for the largest score, with shared kernel weights.
+    pool_prior : {"dense", "sparse"} or (float, float)
+        Prior of the precisions of classes' weights around the common ones, for ``multiclass="pooled"``: the larger the
+        scale, the more alike.
     unlabeled : Any
         What stands in y for a label that is not known: a number or string, None or NaN. Samples without a label keep
         the boundary between the classes away from themselves. False if there are none.
@@ -134,6 +138,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         intermediate_std: float | str = 1.0,
         margin: float = 1.0,
         multiclass: str = "shared",
+        pool_prior: Any = (1.0, 1.0),
         unlabeled: Any = False,
         predictive: str = "exact",
         landmarks: Any = None,
@@ -155,6 +160,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self.intermediate_std = intermediate_std
         self.margin = margin
         self.multiclass = multiclass
+        self.pool_prior = pool_prior
         self.unlabeled = unlabeled
         self.predictive = predictive
         self.landmarks = landmarks
@@ -191,7 +197,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             raise ValueError(f"multiclass: expected one of {', '.join(_MULTICLASS)}; got {self.multiclass!r}.")
         classes, signs, several = encode_labels(type(self).__name__, y, self.unlabeled)
         likelihoods, labels = self._likelihoods(classes, signs, several)
-        learned = self._learn(X, likelihoods, labels, pooled=self.multiclass == "pooled" and len(labels) > 1)
+        pool_prior = gamma_prior("pool_prior", self.pool_prior)
+        pooled = self.multiclass == "pooled" and len(labels) > 1
+        learned = self._learn(X, likelihoods, labels, pool_prior=pool_prior if pooled else None)
         self.classes_, self._several = classes, several
         n_outputs = sum(likelihood.n_outputs for likelihood in likelihoods)
         self._single = n_outputs == 1

@@ -51,6 +51,9 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         Kernels, fitted to the samples of each task. None takes a small bank that suits the samples.
     sharing : {"shared", "pooled", "separate"}
         Whether tasks share the kernel weights, have their own around common ones, or have nothing in common.
+    pool_prior : {"dense", "sparse"} or (float, float)
+        Prior of the precisions of tasks' weights around the common ones, for ``sharing="pooled"``: the larger the
+        scale, the more alike.
     task_types : {"auto", "regression", "classification"} or dict
         What the tasks are, one for all or one a task. "auto" takes numbers with fractions for responses.
     kernel_prior : {"dense", "sparse"} or (float, float)
@@ -122,6 +125,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         kernels: KernelBank | None = None,
         *,
         sharing: str = "shared",
+        pool_prior: Any = (1.0, 1.0),
         task_types: Any = "auto",
         kernel_prior: Any = "dense",
         weights: str = "free",
@@ -142,6 +146,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ) -> None:
         self.kernels = kernels
         self.sharing = sharing
+        self.pool_prior = pool_prior
         self.task_types = task_types
         self.kernel_prior = kernel_prior
         self.weights = weights
@@ -182,7 +187,9 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise ValueError(f"sharing: expected one of {', '.join(_SHARING)}; got {self.sharing!r}.")
         check_kernels(self.kernels)
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        strategies = find_strategies(self.weights, self.acceleration, pooled=self.sharing == "pooled")
+        pool_prior = gamma_prior("pool_prior", self.pool_prior)
+        pooled = self.sharing == "pooled"
+        strategies = find_strategies(self.weights, self.acceleration, pool_prior=pool_prior if pooled else None)
         priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         parts = split_tasks(X, y, task)
