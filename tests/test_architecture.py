@@ -60,6 +60,7 @@ INFERENCE_ORDER = [
     "per_output",
     "bordered",
     "priors",
+    "marginals",
     "moments",
     "posteriors",
     "summaries",

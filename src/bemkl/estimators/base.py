@@ -17,11 +17,11 @@ from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import (
     factor_tolerance,
     find_strategies,
-    interval_width,
+    probability_of,
     read_priors,
 )
 from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
-from bemkl.estimators.summary import as_table, selected, weight_rows
+from bemkl.estimators.summary import as_table, selected, weight_intervals, weight_rows
 from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Problem, State, fitted_block
 from bemkl.inference.pooled import under_prior_of
 from bemkl.inference.protocols import AnyLikelihood
@@ -126,16 +126,34 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             last where there is one. A data frame if pandas is installed.
         """
         check_is_fitted(self)
-        width, least = interval_width(coverage), 0.0 if self.weights == "nonnegative" else -np.inf
+        probability = probability_of(coverage)
         rows = []
         for label, fitted in zip(self._labels, self._fitted, strict=True):
             first = {} if len(self._fitted) == 1 else {"class": label}
-            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width, least, rounded=rounded)]
+            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, probability, rounded=rounded)]
         if hasattr(self, "kernel_inclusion_"):
             parts = [dict(zip(self.kernel_names_, part, strict=True)) for part in np.atleast_2d(self.kernel_inclusion_)]
             by_row = [parts[position // len(self.kernel_names_)] for position in range(len(rows))]
             rows = [row | {"inclusion": round(float(p[row["kernel"]]), 4)} for row, p in zip(rows, by_row, strict=True)]
         return as_table(rows)
+
+    def weight_intervals(self, coverage: float = 0.95) -> Array:
+        """
+        Return central intervals of the kernel weights: as much probability below as above.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        ndarray of shape (2, n_kernels) or (2, n_classes, n_kernels)
+            Lower and upper ends, quantiles of the posterior whatever its family; a row a class where each has its own
+            weights. Weights that are on or off have zero as an end where the probability reaches into being off.
+        """
+        check_is_fitted(self)
+        return weight_intervals(self._fitted, probability_of(coverage), one=self.kernel_weights_.ndim == 1)
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is understood."""

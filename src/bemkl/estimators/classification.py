@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
-from bemkl.estimators.labels import encode_labels, labelled
+from bemkl.estimators.labels import class_probabilities, encode_labels, labelled
 from bemkl.estimators.parameters import gamma_prior
 from bemkl.estimators.tasks import take_rows
 from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
@@ -287,14 +287,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         """
         blocks = [[fit.probability for fit in fits if fit.probability is not None] for fits in self._predictions(X)]
         positive: Array = np.concatenate([np.hstack(block) for block in blocks])
-        if self._several:
-            return positive
-        if self._single:
-            return np.hstack([1.0 - positive, positive])
-        # A floor keeps the sum above zero where all classes are out of the question.
-        positive = np.maximum(positive, np.finfo(np.float64).tiny)
-        probability: Array = positive / positive.sum(axis=1, keepdims=True)
-        return probability
+        return positive if self._several else class_probabilities(positive)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """

@@ -127,3 +127,25 @@ def is_missing(value: Any) -> bool:
         Whether it stands for nothing.
     """
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def class_probabilities(positive: Array) -> Array:
+    """
+    Make probabilities of the classes of those that each class was told from the rest with.
+
+    Parameters
+    ----------
+    positive : ndarray of shape (n_samples, n_outputs)
+        Probability of each output being positive; one output for two classes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        Probabilities that sum to one.
+    """
+    if positive.shape[1] == 1:
+        return np.hstack([1.0 - positive, positive])
+    # A floor keeps the sum above zero where all classes are out of the question.
+    positive = np.maximum(positive, np.finfo(np.float64).tiny)
+    probability: Array = positive / positive.sum(axis=1, keepdims=True)
+    return probability

@@ -165,6 +165,26 @@ def factor_tolerance(value: Any) -> float | None:
     return None if value is None else fraction("factor_tol", value)
 
 
+def probability_of(coverage: Any) -> float:
+    """
+    Check the probability of an interval.
+
+    Parameters
+    ----------
+    coverage : float
+        What the user passed.
+
+    Returns
+    -------
+    float
+        The probability, above 0 and below 1.
+    """
+    probability = float(finite_number("coverage", coverage, least=0.0))
+    if probability >= 1.0:
+        raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
+    return probability
+
+
 def interval_width(coverage: Any) -> float:
     """
     Half the width of a central interval of the standard normal distribution.
@@ -184,7 +204,4 @@ def interval_width(coverage: Any) -> float:
     >>> round(interval_width(0.95), 2)
     1.96
     """
-    coverage = finite_number("coverage", coverage, least=0.0)
-    if coverage >= 1.0:
-        raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
-    return float(ndtri(0.5 + 0.5 * coverage))
+    return float(ndtri(0.5 + 0.5 * probability_of(coverage)))
