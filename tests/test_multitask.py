@@ -211,3 +211,42 @@ def test_bad_input(name):
     call, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def named(tasks, names):
+    """Give the first tasks other names."""
+    return dict(zip(names, tasks.values(), strict=False))
+
+
+NAMES = {
+    "tuples": [("liver", 1), ("liver", 2)],
+    "truth values": [True, False],
+    "numbers": [1, 2.5],
+    "mixed": ["a", ("a", 1)],
+}
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+def test_saved_tasks_keep_their_names(names, tmp_path):
+    model = BEMKLMultiTask(BANK, tol=1e-2).fit(named(X, names), named(Y, names))
+    save_model(model, tmp_path / "tasks.skops")
+    again = load_model(tmp_path / "tasks.skops")
+    assert again.tasks_ == names
+    for name, samples in named(X, names).items():
+        assert_array_equal(again.predict({name: samples})[name], model.predict({name: samples})[name])
+
+
+@pytest.mark.parametrize("name", [pd.Timestamp("2020-01-01"), ("a", pd.Timestamp("2020-01-01")), frozenset([1])])
+def test_names_that_no_file_can_hold(name, tmp_path):
+    model = BEMKLMultiTask(BANK, tol=1e-2).fit(named(X, [name, "b"]), named(Y, [name, "b"]))
+    with pytest.raises(ValueError, match=r"names are strings, numbers or tuples of these, got .*str\(task\)"):
+        save_model(model, tmp_path / "tasks.skops")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [("a", 1), True])
+def test_keys_that_no_file_can_hold(name, tmp_path):
+    model = BEMKLMultiTask(BANK, task_types={name: "auto"}, tol=1e-2).fit(named(X, [name, "b"]), named(Y, [name, "b"]))
+    with pytest.raises(ValueError, match=r"but task_types has the key .* set task_types to its default before saving"):
+        save_model(model, tmp_path / "tasks.skops")
+    save_model(model.set_params(task_types="auto"), tmp_path / "tasks.skops")

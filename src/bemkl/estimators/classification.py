@@ -53,7 +53,8 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         scale, the more alike.
     unlabeled : Any
         What stands in y for a label that is not known: a number or string, None or NaN. Samples without a label keep
-        the boundary between the classes away from themselves. False if there are none.
+        the boundary between the classes away from themselves. False if there are none; a marker that no sample has
+        is a warning.
     predictive : {"exact", "paper"}
         How probabilities are computed: exactly under the posterior, or as the paper prints it.
     landmarks : int, array_like of int, {"kmeans++", "pivoted"}, (str, int) or None
@@ -224,6 +225,35 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             return separate, [str(label) for label in classes]
         return [likelihood(signs, margin=self.margin)], ["fit"]
 
+    def contributions(self, X: Any) -> Array:
+        """
+        Return what each kernel contributes to the decisions: weight times intermediate output.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_kernels) or (n_samples, n_kernels, n_classes)
+            The contributions. With `intercept_` they sum to what `decision_function` returns: one number a sample for
+            two classes, also where the two compete.
+        """
+        parts = super().contributions(X)
+        return parts[..., 1] - parts[..., 0] if self._duel else parts
+
+    def _describe(self) -> None:
+        """Set what can be read off the posteriors; of two classes that compete, the differences."""
+        super()._describe()
+        if self._duel:
+            self.dual_coef_, self.intercept_ = np.diff(self.dual_coef_, axis=1), np.diff(self.intercept_)
+
+    @property
+    def _duel(self) -> bool:
+        """Whether the decision is the difference between the scores of two classes that compete."""
+        return not self._several and len(self._scale) == 2
+
     def decision_function(self, X: Any) -> Array:
         """
         Return the expected scores.
@@ -241,7 +271,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         scores = self._scores(X)
         if self._several:
             return scores
-        if scores.shape[1] == 2:
+        if self._duel:
             difference: Array = scores[:, 1] - scores[:, 0]
             return difference
         return scores[:, 0] if self._single else scores

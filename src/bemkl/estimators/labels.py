@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,13 @@ def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]
             "Pass a vector of labels, or unlabeled=False."
         )
     known = labelled(values, unlabeled)
+    if known.all():
+        warnings.warn(
+            f"unlabeled: no sample in y is marked {unlabeled!r}, so all values of y are classes, and the fit is the "
+            "usual one. Pass unlabeled=False if that is meant.",
+            UserWarning,
+            stacklevel=4,  # the line that called fit
+        )
     labels = [value for value, there in zip(values, known, strict=True) if there]
     if any(is_missing(value) for value in labels):
         raise ValueError(f"y: some labels are missing, and others are marked {unlabeled!r}. Mark all in the same way.")

@@ -214,10 +214,11 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             for t in range(len(problem.blocks))
         ]
         self.tasks_ = list(parts)
-        self._fitted_tasks = {
-            name: FittedTask(source, block, *reading)
-            for name, source, block, reading in zip(parts, sources, fitted, readings, strict=True)
-        }
+        # No dict: saved files know few kinds of keys, and lists hold names of any kind.
+        self._fitted_tasks = [
+            FittedTask(source, block, *reading)
+            for source, block, reading in zip(sources, fitted, readings, strict=True)
+        ]
         self.kernel_names_ = list(sources[0].names)
         self.posterior_ = results[0].state if len(results) == 1 else tuple(result.state for result in results)
         self.n_iter_ = max(result.n_iter for result in results)
@@ -344,7 +345,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         check_is_fitted(self)
         return weight_intervals(
-            [task.fitted for task in self._fitted_tasks.values()],
+            [task.fitted for task in self._fitted_tasks],
             probability_of(coverage),
             one=self.kernel_weights_.ndim == 1,
         )
@@ -370,9 +371,9 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return Probit(signs, margin=self.margin), classes, 0.0, 1.0
 
     def _find(self, name: Hashable) -> FittedTask:
-        if name not in self._fitted_tasks:
+        if name not in self.tasks_:
             raise ValueError(f"task: {name!r} was not there in training, where the tasks were {self.tasks_}.")
-        return self._fitted_tasks[name]
+        return self._fitted_tasks[self.tasks_.index(name)]
 
     def _moments(self, here: FittedTask, samples: Any) -> list[Prediction]:
         return [here.fitted.predict(stack.dense()) for stack in here.source.blocks(samples)]

@@ -65,8 +65,10 @@ class WeightMoments:
 
         Returns
         -------
-        low, high : ndarray of shape (n_kernels,)
-            Their ends.
+        low : ndarray of shape (n_kernels,)
+            Their lower ends.
+        high : ndarray of shape (n_kernels,)
+            Their upper ends.
         """
         below, above = 0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage
         if self.marginals is None:
@@ -90,8 +92,10 @@ class WeightMoments:
 
         Returns
         -------
-        low, high : ndarray of shape (n_groups,)
-            Their ends.
+        low : ndarray of shape (n_groups,)
+            Their lower ends.
+        high : ndarray of shape (n_groups,)
+            Their upper ends.
         """
         below, above = 0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage
         if self.marginals is None:
