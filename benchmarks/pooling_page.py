@@ -17,15 +17,12 @@ COLOURS = {"separate": "#6b7280", "shared": "#d97706", "pooled": "#2563eb", "poo
 
 def write_page(records: list[Record], folder: Path) -> None:
     """Write the page and its figure."""
-    splits = len({record["seed"] for record in records if record["set"] != "tasks"})
     page = PAGE.format(
         tasks=table(records, "tasks", "explained variance"),
         digits="\n\n".join(f"### {m.capitalize()}\n\n{table(records, 'digits', m)}" for m in ("log loss", "accuracy")),
         folds="\n\n".join(
             f"### {m.capitalize()}\n\n{table(records, 'protein folds', m)}" for m in ("log loss", "accuracy")
         ),
-        splits=splits,
-        draws=len({record["seed"] for record in records if record["set"] == "tasks"}),
     )
     (folder / "pooling.md").write_text(page, encoding="utf-8")
     draw(records, folder / "pooling.png")
@@ -58,7 +55,7 @@ def table(records: list[Record], name: str, measure: str) -> str:
     """Return a Markdown table: means of all ways, then how pooling differs from either."""
     setting = "common weights" if name == "tasks" else "deviation"
     size = "samples a task" if name == "tasks" else "samples a class"
-    heads = [setting, size, *BASES, *POOLED, *(f"{way} − {base}" for way in POOLED for base in BASES)]
+    heads = [setting, size, "draws", *BASES, *POOLED, *(f"{way} − {base}" for way in POOLED for base in BASES)]
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     for (value, count), scores in scores_of(records, name, measure).items():
         means = []
@@ -66,7 +63,7 @@ def table(records: list[Record], name: str, measure: str) -> str:
             mean = f"{np.mean(list(scores[way].values())):.3f}"
             means.append(f"**{mean}**" if way in POOLED and wins(scores, way, measure) else mean)
         gaps = [difference(scores, way, base) for way in POOLED for base in BASES]
-        cells = [f"{value:.0%}" if name == "tasks" else f"{value:g}", str(count), *means]
+        cells = [f"{value:.0%}" if name == "tasks" else f"{value:g}", str(count), str(len(scores["shared"])), *means]
         lines.append("| " + " | ".join([*cells, *(f"{mean:+.4f} ± {error:.4f}" for mean, error in gaps)]) + " |")
     return "\n".join(lines)
 
@@ -75,18 +72,19 @@ def draw(records: list[Record], path: Path) -> None:
     """Draw what shared and pooled weights gain over separate ones."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.6), layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(11.0, 6.4), layout="constrained")
     tasks = scores_of(records, "tasks", "explained variance")
-    panel(axes[0], {100 * share: cell for (share, size), cell in tasks.items() if size == 25}, 1.0)
-    axes[0].set(
-        title="planted tasks, 25 samples each", xlabel="common weights (%)", ylabel="gain in explained variance"
-    )
-    for ax, name in zip(axes[1:], ("digits", "protein folds"), strict=True):
-        found = scores_of(records, name, "log loss")
-        panel(ax, {size: cell for (deviation, size), cell in found.items() if deviation == 1.0}, -1.0)
-        ax.set(title=f"{name}, deviation 1", xlabel="training samples a class", ylabel="reduction of the log loss")
-        ax.set_xticks([size for deviation, size in found if deviation == 1.0])
-    axes[0].legend(frameon=False, fontsize=8)
+    for row, (n_samples, deviation) in enumerate(((25, 0.1), (50, 1.0))):
+        panel(axes[row, 0], {100 * share: cell for (share, size), cell in tasks.items() if size == n_samples}, 1.0)
+        axes[row, 0].set(title=f"planted tasks, {n_samples} samples each", xlabel="common weights (%)")
+        axes[row, 0].set_ylabel("gain in explained variance")
+        for ax, name in zip(axes[row, 1:], ("digits", "protein folds"), strict=True):
+            found = scores_of(records, name, "log loss")
+            cells = {size: cell for (value, size), cell in found.items() if value == deviation}
+            panel(ax, cells, -1.0)
+            ax.set(title=f"{name}, deviation {deviation:g}", xlabel="training samples a class", xticks=list(cells))
+            ax.set_ylabel("reduction of the log loss")
+    axes[0, 0].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -119,20 +117,20 @@ splits of protein folds and eight other draws of tasks. Nothing was chosen on th
 ## Planted tasks
 
 Six regressions with a Gaussian kernel on each of six features. The features' weights are those of all tasks, or of the
-task alone, or a mixture. Explained variance of 200 test samples a task; {draws} draws.
+task alone, or a mixture. Explained variance of 200 test samples a task.
 
 {tasks}
 
 ## Digits
 
-`mfeat`, ten classes, six views, up to 100 test samples a class; {splits} random splits.
+`mfeat`, ten classes, six views, up to 100 test samples a class; random splits.
 
 {digits}
 
 ## Protein folds
 
-Training and test samples together, 27 classes, twelve views; {splits} new random splits, the same number of training
-samples of each class where there are enough, at least four of each left for the test.
+Training and test samples together, 27 classes, twelve views; new random splits, the same number of training samples of
+each class where there are enough, at least four of each left for the test.
 
 {folds}
 """

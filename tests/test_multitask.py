@@ -250,3 +250,21 @@ def test_keys_that_no_file_can_hold(name, tmp_path):
     with pytest.raises(ValueError, match=r"but task_types has the key .* set task_types to its default before saving"):
         save_model(model, tmp_path / "tasks.skops")
     save_model(model.set_params(task_types="auto"), tmp_path / "tasks.skops")
+
+
+def test_the_bound_does_not_tell_whether_tasks_have_weights_in_common():
+    """Each task depends on a feature of its own; shared weights predict worse, and have the higher bound."""
+    rng = np.random.default_rng(0)
+    samples = {t: rng.uniform(-2.0, 2.0, size=(125, 4)) for t in range(4)}
+    targets = {t: np.sin(2.0 * x[:, t]) + 0.2 * rng.normal(size=125) for t, x in samples.items()}
+    few, new = (
+        [{t: values[rows] for t, values in of.items()} for of in (samples, targets)]
+        for rows in (slice(25), slice(25, None))
+    )
+    bank = KernelBank([KernelSpec("gaussian", "each", {"width": 0.7})])
+    model = BEMKLMultiTask(bank, intermediate_std=0.3)
+    fits = [clone(model).set_params(sharing=how).fit(*few) for how in ("separate", "pooled", "shared")]
+    separate, pooled, shared = (fit.score(*new) for fit in fits)
+    assert separate > shared + 0.1
+    assert separate > pooled > shared
+    assert fits[2].lower_bound_ > fits[0].lower_bound_
