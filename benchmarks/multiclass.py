@@ -22,6 +22,7 @@ from bemkl import BEMKLClassifier, BEMKLMultiTask, KernelBank, KernelSpec, share
 
 MODES = ["ovr", "shared", "pooled", "multinomial"]
 SETTINGS = {"intermediate_std": 0.1, "max_iter": 300, "tol": 1e-6}
+PLANTED_BANK = KernelBank([KernelSpec("gaussian", "each", {"width": 0.7})])
 
 
 def main() -> None:
@@ -44,10 +45,10 @@ def main() -> None:
         options.output.write_text(page, encoding="utf-8")
 
 
-def tasks(seed: int, alike: float) -> list[float]:
-    """Return the explained variance of six small regressions, for each way to share."""
+def planted(seed: int, alike: float, n_train: int = 25) -> tuple[dict[int, Any], ...]:
+    """Return training and test samples, training and test responses of six regressions on six features."""
     rng = np.random.default_rng(seed)
-    common, n_train = np.array([1.0, 0.7, 0.0, 0.0, 0.0, 0.0]), 25
+    common = np.array([1.0, 0.7, 0.0, 0.0, 0.0, 0.0])
     train, test, y, y_test = {}, {}, {}, {}
     for t in range(6):
         own = np.where(np.arange(6) == t, 1.0, 0.0)
@@ -55,8 +56,13 @@ def tasks(seed: int, alike: float) -> list[float]:
         X = rng.uniform(-2.0, 2.0, size=(n_train + 200, 6))
         response = np.sin(2.0 * X + rng.uniform(0.0, 6.3, size=6)) @ weights + 0.2 * rng.normal(size=len(X))
         train[t], test[t], y[t], y_test[t] = X[:n_train], X[n_train:], response[:n_train], response[n_train:]
-    bank = KernelBank([KernelSpec("gaussian", "each", {"width": 0.7})])
-    model = BEMKLMultiTask(bank, intermediate_std=0.3, max_iter=200, tol=1e-4)
+    return train, test, y, y_test
+
+
+def tasks(seed: int, alike: float) -> list[float]:
+    """Return the explained variance of six small regressions, for each way to share."""
+    train, test, y, y_test = planted(seed, alike)
+    model = BEMKLMultiTask(PLANTED_BANK, intermediate_std=0.3, max_iter=200, tol=1e-4)
     return [model.set_params(sharing=how).fit(train, y).score(test, y_test) for how in ("separate", "shared", "pooled")]
 
 

@@ -98,9 +98,11 @@ def compare(draw: Draw, bank: KernelBank, settings: dict[str, Any], seed: int) -
     few = np.concatenate([rng.permutation(np.flatnonzero(y[train] == side))[:N_LABELS] for side in np.unique(y)])
     some = np.full(len(train), -1)
     some[few] = y[few]
-    model = BEMKLClassifier(bank, unlabeled=-1, max_iter=100, tol=1e-3, **settings)
-    fits = (few, y[few]), (train, some), (train, y[train])
-    few_score, some_score, all_score = (model.fit(_rows(X, r), t).score(_rows(X, test), y[test]) for r, t in fits)
+    model = BEMKLClassifier(bank, max_iter=100, tol=1e-3, **settings)
+    few_score, some_score, all_score = (
+        model.set_params(unlabeled=marker).fit(_rows(X, rows), labels).score(_rows(X, test), y[test])
+        for rows, labels, marker in ((few, y[few], False), (train, some, -1), (train, y[train], False))
+    )
     return few_score, some_score, all_score
 
 

@@ -72,10 +72,10 @@ def print_leading(model: BEMKLClassifier, count: int = 5) -> None:
     """Print the leading kernels; the table is the same with and without pandas."""
     largest = np.argsort(-np.abs(model.kernel_weights_))[:count]
     width = max(len(model.kernel_names_[m]) for m in largest)
+    lows, highs = model.weight_intervals()
     print(f"{'kernel':<{width}}  weight    std  95 % interval")
     for m in largest:
-        weight, deviation = model.kernel_weights_[m], model.kernel_weights_std_[m]
-        low, high = weight - 1.96 * deviation, weight + 1.96 * deviation
+        weight, deviation, low, high = model.kernel_weights_[m], model.kernel_weights_std_[m], lows[m], highs[m]
         print(f"{model.kernel_names_[m]:<{width}}  {weight:6.3f}  {deviation:5.3f}  {low:6.3f} to {high:.3f}")
 
 

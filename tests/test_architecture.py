@@ -61,6 +61,7 @@ INFERENCE_ORDER = [
     "relaxation",
     "bordered",
     "priors",
+    "marginals",
     "moments",
     "posteriors",
     "summaries",

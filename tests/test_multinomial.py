@@ -198,6 +198,22 @@ class TestEstimator:
         assert model.predict_proba(X).shape == (24, 2)
         assert model.score(X, y) > 0.9
 
+    @pytest.mark.parametrize("multiclass", ["multinomial", "shared", "ovr", "pooled"])
+    @pytest.mark.parametrize("limits", [[0.0], [-0.5, 0.5]])
+    def test_contributions_and_intercept_sum_to_the_decision(self, multiclass, limits):
+        """One number a sample for two classes, also where two scores compete; else one for each class."""
+        model = BEMKLClassifier(multiclass=multiclass, tol=1e-3).fit(X, np.digitize(X[:, 0], limits))
+        decision, parts = model.decision_function(X), model.contributions(X)
+        ends = (3,) if len(limits) == 2 else ()
+        n_kernels = len(model.kernel_names_)
+        assert decision.shape == (24, *ends)
+        assert parts.shape == (24, n_kernels, *ends)
+        assert model.intercept_.shape == (3 if ends else 1,)
+        assert_allclose(parts.sum(axis=1) + (model.intercept_ if ends else model.intercept_[0]), decision, atol=1e-9)
+        if multiclass in ("multinomial", "shared"):
+            whole = model.combined_kernel(X) @ model.dual_coef_ + model.intercept_
+            assert_allclose(whole.reshape(decision.shape), decision, atol=1e-9)
+
     def test_bad_input(self):
         with pytest.raises(ValueError, match="takes one known label a sample"):
             BEMKLClassifier(multiclass="multinomial").fit(X, np.column_stack([Y > 0, Y > 1]).astype(int))

@@ -211,3 +211,60 @@ def test_bad_input(name):
     call, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def named(tasks, names):
+    """Give the first tasks other names."""
+    return dict(zip(names, tasks.values(), strict=False))
+
+
+NAMES = {
+    "tuples": [("liver", 1), ("liver", 2)],
+    "truth values": [True, False],
+    "numbers": [1, 2.5],
+    "mixed": ["a", ("a", 1)],
+}
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+def test_saved_tasks_keep_their_names(names, tmp_path):
+    model = BEMKLMultiTask(BANK, tol=1e-2).fit(named(X, names), named(Y, names))
+    save_model(model, tmp_path / "tasks.skops")
+    again = load_model(tmp_path / "tasks.skops")
+    assert again.tasks_ == names
+    for name, samples in named(X, names).items():
+        assert_array_equal(again.predict({name: samples})[name], model.predict({name: samples})[name])
+
+
+@pytest.mark.parametrize("name", [pd.Timestamp("2020-01-01"), ("a", pd.Timestamp("2020-01-01")), frozenset([1])])
+def test_names_that_no_file_can_hold(name, tmp_path):
+    model = BEMKLMultiTask(BANK, tol=1e-2).fit(named(X, [name, "b"]), named(Y, [name, "b"]))
+    with pytest.raises(ValueError, match=r"names are strings, numbers or tuples of these, got .*str\(task\)"):
+        save_model(model, tmp_path / "tasks.skops")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [("a", 1), True])
+def test_keys_that_no_file_can_hold(name, tmp_path):
+    model = BEMKLMultiTask(BANK, task_types={name: "auto"}, tol=1e-2).fit(named(X, [name, "b"]), named(Y, [name, "b"]))
+    with pytest.raises(ValueError, match=r"but task_types has the key .* set task_types to its default before saving"):
+        save_model(model, tmp_path / "tasks.skops")
+    save_model(model.set_params(task_types="auto"), tmp_path / "tasks.skops")
+
+
+def test_the_bound_does_not_tell_whether_tasks_have_weights_in_common():
+    """Each task depends on a feature of its own; shared weights predict worse, and have the higher bound."""
+    rng = np.random.default_rng(0)
+    samples = {t: rng.uniform(-2.0, 2.0, size=(125, 4)) for t in range(4)}
+    targets = {t: np.sin(2.0 * x[:, t]) + 0.2 * rng.normal(size=125) for t, x in samples.items()}
+    few, new = (
+        [{t: values[rows] for t, values in of.items()} for of in (samples, targets)]
+        for rows in (slice(25), slice(25, None))
+    )
+    bank = KernelBank([KernelSpec("gaussian", "each", {"width": 0.7})])
+    model = BEMKLMultiTask(bank, intermediate_std=0.3)
+    fits = [clone(model).set_params(sharing=how).fit(*few) for how in ("separate", "pooled", "shared")]
+    separate, pooled, shared = (fit.score(*new) for fit in fits)
+    assert separate > shared + 0.1
+    assert separate > pooled > shared
+    assert fits[2].lower_bound_ > fits[0].lower_bound_

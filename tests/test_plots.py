@@ -45,16 +45,27 @@ def room_for_labels(ax):
     assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
 
 
+def ends_of_bars(ax):
+    (bars,) = ax.containers[0].lines[2]
+    return np.array([segment[:, 0] for segment in bars.get_segments()])
+
+
+def test_weights_with_intervals_that_are_not_symmetric():
+    """The mean of a weight that is almost surely zero lies outside its interval."""
+    intervals = [[0.5, 0.0, 0.0], [3.0, 0.0, 0.9]]
+    ax = plot_weights([1.0, 0.01, 0.4], [0.6, 0.1, 0.3], names(3), intervals=intervals)
+    assert_allclose(ends_of_bars(ax), [[0.0, 0.0], [0.0, 0.9], [0.5, 3.0]])
+    assert_allclose(ax.lines[-2].get_xdata(), [0.01, 0.4, 1.0])
+
+
 @pytest.mark.parametrize("count", [1, 4, 800])
 def test_weights(count):
     weights, deviations = rng.normal(size=count), rng.uniform(size=count)
     ax = plot_weights(weights, deviations, names(count))
     order = np.argsort(-np.abs(weights))[:20][::-1]
-    (line, _, _) = ax.containers[0]
-    assert_allclose(line.get_xdata(), weights[order])
-    (bars,) = ax.containers[0].lines[2]
-    ends = np.array([segment[:, 0] for segment in bars.get_segments()])
-    assert_allclose(ends[:, 1] - ends[:, 0], 2 * 1.959964 * deviations[order], rtol=1e-6)
+    assert_allclose(ax.lines[-2].get_xdata(), weights[order])
+    half = 1.959964 * deviations[order]
+    assert_allclose(ends_of_bars(ax), np.stack([weights[order] - half, weights[order] + half], axis=1), atol=1e-6)
     assert ("of 800 kernels" in ax.get_title()) == (count == 800)
     room_for_labels(ax)
 
@@ -135,6 +146,10 @@ def test_given_axes_are_used():
 
 
 REFUSED = {
+    "wrong intervals": (
+        lambda: plot_weights([1.0, 2.0], [0.1, 0.1], names(2), intervals=np.zeros((2, 3))),
+        r"intervals: expected lower and upper ends, shape \(2, 2\), got \(2, 3\)",
+    ),
     "fewer names": (lambda: plot_weights([1.0, 2.0], [0.1, 0.1], ["a"]), "as many weights as deviations and names"),
     "weights of classes": (lambda: plot_weights(np.ones((2, 3)), np.ones((2, 3)), names(3)), "pass one row"),
     "all contributions": (lambda: plot_contributions(np.ones((5, 3)), names(3)), r"contributions\[i\]"),

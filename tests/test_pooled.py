@@ -248,3 +248,31 @@ class TestClassifier:
     def test_bad_input(self):
         with pytest.raises(ValueError, match='weights: expected "free" where weights are pooled'):
             BEMKLClassifier(self.BANK, multiclass="pooled", weights="spike_slab").fit(self.X, self.Y)
+
+    def test_prior_of_the_pool_decides_how_far_classes_may_differ(self):
+        """A gamma factor has at most the mean scale * (shape + n_classes / 2), so its prior bounds the likeness."""
+
+        def fit(scale):
+            return BEMKLClassifier(self.BANK, multiclass="pooled", pool_prior=(1.0, scale)).fit(self.X, self.Y)
+
+        spread = [np.ptp(fit(scale).kernel_weights_, axis=0).max() for scale in (1e-2, 1.0, 1e2, 1e4)]
+        assert (np.diff(spread) < 0.0).all()
+        assert spread[-1] < 0.05 * spread[0]
+        for scale in (1.0, 1e2):
+            assert (fit(scale).posterior_.weights.pool_precision.mean <= scale * 2.5).all()
+
+    def test_where_the_weights_end_does_not_depend_on_where_they_start(self):
+        """From nearly shared and from nearly separate weights, the bound rises to the same value."""
+        settings = {"multiclass": "pooled", "intermediate_std": 0.1, "tol": 1e-7}
+        straight = BEMKLClassifier(self.BANK, **settings).fit(self.X, self.Y)
+        for scale in (1e-3, 1e4):
+            model = BEMKLClassifier(self.BANK, pool_prior=(1.0, scale), warm_start=True, **settings)
+            other = model.fit(self.X, self.Y).lower_bound_
+            assert abs(other - straight.lower_bound_) > 1.0
+            model.set_params(pool_prior=(1.0, 1.0)).fit(self.X, self.Y)
+            assert_allclose(model.lower_bound_, straight.lower_bound_, rtol=1e-5)
+
+    @pytest.mark.parametrize("multiclass", ["pooled", "shared"])
+    def test_bad_prior_of_the_pool(self, multiclass):
+        with pytest.raises(ValueError, match=r"pool_prior: expected .* got \(1, -1\)"):
+            BEMKLClassifier(self.BANK, multiclass=multiclass, pool_prior=(1, -1)).fit(self.X, self.Y)

@@ -299,6 +299,19 @@ def test_other_families_of_weights(weights, responses):
     assert "Residuals, response 2." in text
 
 
+def test_a_nonnegative_weight_is_not_called_certain(binary):
+    model = BEMKLClassifier(BANK, weights="nonnegative", tol=1e-3).fit(binary.X, binary.y)
+    tree = Tree(report_page(model, binary.X))
+    text = tree.one("kernels").text
+    assert "No weight can be negative" in text
+    assert "excludes zero" not in text
+    assert "from zero with 95 % probability" not in tree.one("summary").text
+    lows = {row[0]: to_number(row[4]) for row in tree.rows(tree.one("weights"))[1:]}
+    expected = dict(zip(model.kernel_names_, model.weight_intervals()[0], strict=True))
+    for name, low in lows.items():
+        assert low == pytest.approx(expected[name], abs=1e-3 * model.kernel_weights_.max())
+
+
 def test_several_labels_a_sample():
     rng = np.random.default_rng(12)
     X = rng.normal(size=(40, 3))

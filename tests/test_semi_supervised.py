@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -130,7 +131,9 @@ class TestEstimator:
         assert missing.lower_bound_ == model.lower_bound_
 
     def test_without_samples_to_mark_it_is_the_usual_fit(self):
-        model = BEMKLClassifier(unlabeled="?").fit(X, self.LABELS)
+        with pytest.warns(UserWarning, match="unlabeled: no sample in y is marked '\\?'") as caught:
+            model = BEMKLClassifier(unlabeled="?").fit(X, self.LABELS)
+        assert caught[0].filename == __file__
         assert model.lower_bound_ == BEMKLClassifier().fit(X, self.LABELS).lower_bound_
 
     def test_scores_are_of_samples_with_labels(self):
@@ -185,7 +188,7 @@ def gain(draw, model, seed):
     some[few] = y[few]
     rows = {name: {view: values[r] for view, values in samples.items()} for name, r in (("few", few), ("train", train))}
     new = {view: values[test] for view, values in samples.items()}
-    alone = model.fit(rows["few"], y[few]).score(new, y[test])
+    alone = clone(model).set_params(unlabeled=False).fit(rows["few"], y[few]).score(new, y[test])
     return model.fit(rows["train"], some).score(new, y[test]) - alone
 
 

@@ -10,11 +10,12 @@ import os
 import platform
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import skops.io
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process import kernels as gp_kernels
@@ -58,6 +59,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"model: expected a fitted estimator, got {model!r}.")
     check_is_fitted(model)
+    _refuse_names(model)
     content = skops.io.dumps(model)
     nameless = [name for name in skops.io.get_untrusted_types(data=content) if "<" in name]
     if nameless:
@@ -76,6 +78,31 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         }
         archive.writestr(_HEADER, json.dumps(header | {"checksum": _digest(_canonical(header))}, indent=1))
     write_whole(Path(path), buffer.getvalue())
+
+
+def _refuse_names(model: BaseEstimator) -> None:
+    """Refuse names of tasks that no file can hold without code, or, as keys of a dict, without mixing them up."""
+    strange = [name for name in getattr(model, "tasks_", ()) if not _is_plain(name)]
+    if strange:
+        raise ValueError(
+            f"model: a file can hold tasks whose names are strings, numbers or tuples of these, got {strange[0]!r}. "
+            "Fit with names such as str(task)."
+        )
+    for parameter, value in model.get_params(deep=False).items():
+        keys = list(value) if isinstance(value, Mapping) else []
+        strange = [key for key in keys if isinstance(key, bool | tuple) or not _is_plain(key)]
+        if strange:
+            raise ValueError(
+                f"model: a file can hold a dict whose keys are strings or numbers, but {parameter} has the key "
+                f"{strange[0]!r}. Name tasks by strings or numbers; or, as only fit needs it, set {parameter} to its "
+                "default before saving."
+            )
+
+
+def _is_plain(name: Any) -> bool:
+    if isinstance(name, tuple):
+        return all(map(_is_plain, name))
+    return name is None or isinstance(name, str | int | float | np.generic)
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:

@@ -22,6 +22,7 @@ def plot_weights(
     deviations: npt.ArrayLike,
     names: Sequence[str],
     *,
+    intervals: npt.ArrayLike | None = None,
     most: int = 20,
     ax: Any = None,
 ) -> Any:
@@ -36,6 +37,9 @@ def plot_weights(
         Their standard deviations, `kernel_weights_std_`.
     names : sequence of str
         Names of the kernels.
+    intervals : array_like of shape (2, n_kernels), optional
+        Lower and upper ends of the intervals, `weight_intervals()`; those of normal distributions without it, which
+        weights that are nonnegative, or on or off, do not have.
     most : int
         How many kernels to show by name; the rest is summed up in a line.
     ax : matplotlib.axes.Axes, optional
@@ -52,11 +56,17 @@ def plot_weights(
             f"weights: expected as many weights as deviations and names, got shapes {mean.shape} and {std.shape} and "
             f"{len(names)} names. Where each class has weights of its own, pass one row."
         )
+    ends = _NORMAL_95 * np.outer([-1.0, 1.0], std) + mean if intervals is None else finite_array("intervals", intervals)
+    if ends.shape != (2, len(mean)):
+        raise ValueError(f"intervals: expected lower and upper ends, shape {(2, len(mean))}, got {ends.shape}.")
     order = np.argsort(-np.abs(mean), kind="stable")
     shown = order[: whole_number("most", most, least=1)][::-1]
     ax = _axes(ax, height=1.0 + 0.24 * len(shown))
     places = np.arange(len(shown))
-    ax.errorbar(mean[shown], places, xerr=_NORMAL_95 * std[shown], fmt="o", color=BLUE, markersize=4, capsize=2)
+    # A mean may lie outside: that of a weight that is almost surely zero does.
+    middle, half = ends[:, shown].mean(axis=0), 0.5 * np.diff(ends[:, shown], axis=0)[0]
+    ax.errorbar(middle, places, xerr=half, fmt="none", ecolor=BLUE, capsize=2)
+    ax.plot(mean[shown], places, "o", color=BLUE, markersize=4)
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set_yticks(places, [_short(names[m]) for m in shown], fontsize=8)
     ax.set_ylim(-0.7, len(shown) - 0.3)

@@ -8,14 +8,22 @@ almost all of a normal distribution has a very negative t.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, log_ndtr, ndtri_exp
 
 from bemkl.arrays import Array
 
-__all__ = ["inverse_mills", "log_ndtr", "truncated_entropy", "truncated_excess", "truncated_variance"]
+__all__ = [
+    "inverse_mills",
+    "log_ndtr",
+    "truncated_entropy",
+    "truncated_excess",
+    "truncated_quantile",
+    "truncated_variance",
+]
 
 _CONTINUED_FRACTION_FROM = 4.0
 _CONTINUED_FRACTION_TERMS = 80
+_NEWTON_FROM, _NEWTON_STEPS = 5.0, 4
 
 
 def inverse_mills(t: Array) -> Array:
@@ -149,3 +157,46 @@ def truncated_entropy(t: Array) -> Array:
     body = constant - 0.5 * t * inverse_mills(t) + log_ndtr(t)
     entropy: Array = np.where(t < 0.0, tail, body)
     return entropy
+
+
+def truncated_quantile(t: Array, probability: Array) -> Array:
+    r"""
+    Quantiles of a standard normal variable that is kept above -t, measured from that threshold.
+
+    .. math:: x = t - \Phi^{-1}\big((1 - p)\,\Phi(t)\big)
+
+    The inverse takes the logarithm, which does not underflow. In the tail the difference cancels; there Newton steps
+    solve :math:`a x + \tfrac12 x^2 + \log\frac{R(a)}{R(a + x)} = -\log(1 - p)` with a = -t and the Mills ratio R.
+
+    Parameters
+    ----------
+    t : ndarray
+        Arguments of any shape.
+    probability : ndarray
+        Probabilities, of a shape that broadcasts with them.
+
+    Returns
+    -------
+    ndarray
+        The quantiles, not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truncated_quantile(np.array([-1e6, 0.0, 50.0]), np.array(0.5)).round(7)
+    array([7.000000e-07, 6.744898e-01, 5.000000e+01])
+    """
+    log_above = np.log1p(-probability)
+    body = t - ndtri_exp(log_above + log_ndtr(np.maximum(t, -_NEWTON_FROM)))
+    tail = _tail_quantile(np.maximum(-t, _NEWTON_FROM), -log_above)
+    quantile: Array = np.where(t < -_NEWTON_FROM, tail, np.maximum(body, 0.0))
+    return quantile
+
+
+def _tail_quantile(a: Array, s: Array) -> Array:
+    """Return how far above a, itself far out, a normal variable falls with probability exp(-s)."""
+    x = 2.0 * s / (a + np.sqrt(a**2 + 2.0 * s))
+    for _ in range(_NEWTON_STEPS):
+        log_ratio = np.log(erfcx(a / np.sqrt(2.0)) / erfcx((a + x) / np.sqrt(2.0)))
+        x = x - (a * x + 0.5 * x**2 + log_ratio - s) / inverse_mills(-(a + x))
+    return x

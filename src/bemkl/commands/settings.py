@@ -155,6 +155,14 @@ MODEL_OPTIONS = [
         help="How classes share kernel weights.",
     ),
     click.option(
+        "--pool-prior",
+        type=_PriorType(),
+        metavar=_PRIOR,
+        default="dense",
+        show_default=True,
+        help="Precisions of pooled weights around the common ones.",
+    ),
+    click.option(
         "--intermediate-std",
         type=_DeviationType(),
         metavar="NUMBER|learn",
@@ -195,6 +203,6 @@ def take_settings(options: dict[str, Any]) -> Settings:
         What the user asks of the model.
     """
     parameters = {name: options.pop(name) for name in _SHARED} | {"random_state": options.pop("seed")}
-    of_classifier = {name: options.pop(name) for name in ("multiclass", "margin")}
+    of_classifier = {name: options.pop(name) for name in ("multiclass", "pool_prior", "margin")}
     of_regressor = {"noise_prior": options.pop("noise_prior")}
     return Settings(options.pop("bank"), options.pop("task"), parameters, of_classifier, of_regressor)

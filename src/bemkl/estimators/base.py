@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,18 @@ from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.arrays import Array
+from bemkl.distributions import Gamma
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import (
     factor_tolerance,
     find_strategies,
-    interval_width,
+    probability_of,
     read_priors,
 )
 from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
-from bemkl.estimators.summary import as_table, selected, weight_rows
+from bemkl.estimators.summary import as_table, selected, weight_intervals, weight_rows
 from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Problem, State, fitted_block
+from bemkl.inference.pooled import under_prior_of
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.inference.spike_slab import SpikeSlabWeights
 from bemkl.inference.state import check_state
@@ -124,16 +126,34 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             last where there is one. A data frame if pandas is installed.
         """
         check_is_fitted(self)
-        width, least = interval_width(coverage), 0.0 if self.weights == "nonnegative" else -np.inf
+        probability = probability_of(coverage)
         rows = []
         for label, fitted in zip(self._labels, self._fitted, strict=True):
             first = {} if len(self._fitted) == 1 else {"class": label}
-            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, width, least, rounded=rounded)]
+            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, probability, rounded=rounded)]
         if hasattr(self, "kernel_inclusion_"):
             parts = [dict(zip(self.kernel_names_, part, strict=True)) for part in np.atleast_2d(self.kernel_inclusion_)]
             by_row = [parts[position // len(self.kernel_names_)] for position in range(len(rows))]
             rows = [row | {"inclusion": round(float(p[row["kernel"]]), 4)} for row, p in zip(rows, by_row, strict=True)]
         return as_table(rows)
+
+    def weight_intervals(self, coverage: float = 0.95) -> Array:
+        """
+        Return central intervals of the kernel weights: as much probability below as above.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        ndarray of shape (2, n_kernels) or (2, n_classes, n_kernels)
+            Lower and upper ends, quantiles of the posterior whatever its family; a row a class where each has its own
+            weights. Weights that are on or off have zero as an end where the probability reaches into being off.
+        """
+        check_is_fitted(self)
+        return weight_intervals(self._fitted, probability_of(coverage), one=self.kernel_weights_.ndim == 1)
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is understood."""
@@ -144,15 +164,20 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return tags
 
     def _learn(
-        self, X: Any, likelihoods: Sequence[AnyLikelihood], labels: Sequence[str], *, pooled: bool = False
+        self,
+        X: Any,
+        likelihoods: Sequence[AnyLikelihood],
+        labels: Sequence[str],
+        *,
+        pool_prior: Gamma | None = None,
     ) -> Learned:
         """
         Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes.
 
-        Pooled likelihoods are blocks of one posterior, with kernel weights around common ones.
+        With a prior of the pool, the likelihoods are blocks of one posterior, with kernel weights around common ones.
         """
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        strategies = find_strategies(self.weights, self.acceleration, pooled=pooled)
+        strategies = find_strategies(self.weights, self.acceleration, pool_prior=pool_prior)
         priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
         self._check_rule()
@@ -171,9 +196,9 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if rows is None:
             refuse_asymmetry(source.names, stack)
         blocks = [Block(stack, likelihood, landmarks=True) for likelihood in likelihoods]
-        groups = [blocks] if pooled else [[block] for block in blocks]
+        groups = [[block] for block in blocks] if pool_prior is None else [blocks]
         problems = [Problem(group, priors, **strategies) for group in groups]
-        names = ["fit"] if pooled else labels
+        names = labels if pool_prior is None else ["fit"]
         results = fit_problems(problems, names, self._starts(problems), effort, rng)
         fitted = tuple(
             fitted_block(problem, result.state, t)
@@ -239,7 +264,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 "warm_start: the last fit was of another problem (other numbers of samples, kernels, classes or "
                 "outputs, or another way to learn), so it cannot go on. Set warm_start=False, or fit a clone."
             ) from None
-        return states
+        pairs = zip(problems, states, strict=True)
+        return [replace(state, weights=under_prior_of(p.weights, state.weights)) for p, state in pairs]
 
     def _blocks(self, X: Any) -> Iterator[DenseStack]:
         """Yield the kernels of new samples, a bounded block of samples at a time."""

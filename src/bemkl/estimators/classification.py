@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
-from bemkl.estimators.labels import encode_labels, labelled
+from bemkl.estimators.labels import class_probabilities, encode_labels, labelled
+from bemkl.estimators.parameters import gamma_prior
 from bemkl.estimators.tasks import take_rows
 from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.protocols import AnyLikelihood
@@ -47,9 +48,13 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     multiclass : {"shared", "ovr", "pooled", "multinomial"}
         Whether classes, or labels of a sample, are told from the rest with shared kernel weights, each with its own, or
         each with its own around common ones; or compete for the largest score, with shared kernel weights.
+    pool_prior : {"dense", "sparse"} or (float, float)
+        Prior of the precisions of classes' weights around the common ones, for ``multiclass="pooled"``: the larger the
+        scale, the more alike.
     unlabeled : Any
         What stands in y for a label that is not known: a number or string, None or NaN. Samples without a label keep
-        the boundary between the classes away from themselves. False if there are none.
+        the boundary between the classes away from themselves. False if there are none; a marker that no sample has
+        is a warning.
     predictive : {"exact", "paper"}
         How probabilities are computed: exactly under the posterior, or as the paper prints it.
     landmarks : int, array_like of int, {"kmeans++", "pivoted"}, (str, int) or None
@@ -134,6 +139,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         intermediate_std: float | str = 1.0,
         margin: float = 1.0,
         multiclass: str = "shared",
+        pool_prior: Any = (1.0, 1.0),
         unlabeled: Any = False,
         predictive: str = "exact",
         landmarks: Any = None,
@@ -155,6 +161,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self.intermediate_std = intermediate_std
         self.margin = margin
         self.multiclass = multiclass
+        self.pool_prior = pool_prior
         self.unlabeled = unlabeled
         self.predictive = predictive
         self.landmarks = landmarks
@@ -191,7 +198,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             raise ValueError(f"multiclass: expected one of {', '.join(_MULTICLASS)}; got {self.multiclass!r}.")
         classes, signs, several = encode_labels(type(self).__name__, y, self.unlabeled)
         likelihoods, labels = self._likelihoods(classes, signs, several)
-        learned = self._learn(X, likelihoods, labels, pooled=self.multiclass == "pooled" and len(labels) > 1)
+        pool_prior = gamma_prior("pool_prior", self.pool_prior)
+        pooled = self.multiclass == "pooled" and len(labels) > 1
+        learned = self._learn(X, likelihoods, labels, pool_prior=pool_prior if pooled else None)
         self.classes_, self._several = classes, several
         n_outputs = sum(likelihood.n_outputs for likelihood in likelihoods)
         self._single = n_outputs == 1
@@ -216,6 +225,35 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             return separate, [str(label) for label in classes]
         return [likelihood(signs, margin=self.margin)], ["fit"]
 
+    def contributions(self, X: Any) -> Array:
+        """
+        Return what each kernel contributes to the decisions: weight times intermediate output.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_kernels) or (n_samples, n_kernels, n_classes)
+            The contributions. With `intercept_` they sum to what `decision_function` returns: one number a sample for
+            two classes, also where the two compete.
+        """
+        parts = super().contributions(X)
+        return parts[..., 1] - parts[..., 0] if self._duel else parts
+
+    def _describe(self) -> None:
+        """Set what can be read off the posteriors; of two classes that compete, the differences."""
+        super()._describe()
+        if self._duel:
+            self.dual_coef_, self.intercept_ = np.diff(self.dual_coef_, axis=1), np.diff(self.intercept_)
+
+    @property
+    def _duel(self) -> bool:
+        """Whether the decision is the difference between the scores of two classes that compete."""
+        return not self._several and len(self._scale) == 2
+
     def decision_function(self, X: Any) -> Array:
         """
         Return the expected scores.
@@ -233,7 +271,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         scores = self._scores(X)
         if self._several:
             return scores
-        if scores.shape[1] == 2:
+        if self._duel:
             difference: Array = scores[:, 1] - scores[:, 0]
             return difference
         return scores[:, 0] if self._single else scores
@@ -279,14 +317,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         """
         blocks = [[fit.probability for fit in fits if fit.probability is not None] for fits in self._predictions(X)]
         positive: Array = np.concatenate([np.hstack(block) for block in blocks])
-        if self._several:
-            return positive
-        if self._single:
-            return np.hstack([1.0 - positive, positive])
-        # A floor keeps the sum above zero where all classes are out of the question.
-        positive = np.maximum(positive, np.finfo(np.float64).tiny)
-        probability: Array = positive / positive.sum(axis=1, keepdims=True)
-        return probability
+        return positive if self._several else class_probabilities(positive)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """

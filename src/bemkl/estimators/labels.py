@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,13 @@ def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]
             "Pass a vector of labels, or unlabeled=False."
         )
     known = labelled(values, unlabeled)
+    if known.all():
+        warnings.warn(
+            f"unlabeled: no sample in y is marked {unlabeled!r}, so all values of y are classes, and the fit is the "
+            "usual one. Pass unlabeled=False if that is meant.",
+            UserWarning,
+            stacklevel=4,  # the line that called fit
+        )
     labels = [value for value, there in zip(values, known, strict=True) if there]
     if any(is_missing(value) for value in labels):
         raise ValueError(f"y: some labels are missing, and others are marked {unlabeled!r}. Mark all in the same way.")
@@ -127,3 +135,25 @@ def is_missing(value: Any) -> bool:
         Whether it stands for nothing.
     """
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def class_probabilities(positive: Array) -> Array:
+    """
+    Make probabilities of the classes of those that each class was told from the rest with.
+
+    Parameters
+    ----------
+    positive : ndarray of shape (n_samples, n_outputs)
+        Probability of each output being positive; one output for two classes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        Probabilities that sum to one.
+    """
+    if positive.shape[1] == 1:
+        return np.hstack([1.0 - positive, positive])
+    # A floor keeps the sum above zero where all classes are out of the question.
+    positive = np.maximum(positive, np.finfo(np.float64).tiny)
+    probability: Array = positive / positive.sum(axis=1, keepdims=True)
+    return probability

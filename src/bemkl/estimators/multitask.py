@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,26 +15,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array, finite_array
 from bemkl.estimators.fitting import Effort, fit_problems
-from bemkl.estimators.labels import encode_labels
-from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, read_priors
+from bemkl.estimators.labels import class_probabilities, encode_labels
+from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, probability_of, read_priors
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
-from bemkl.estimators.tasks import check_task_types, refuse_other_kernels, rows_of_tasks, split_tasks, take_rows
-from bemkl.inference import Block, FittedBlock, Gaussian, Prediction, Probit, Problem, fitted_block
+from bemkl.estimators.summary import weight_intervals
+from bemkl.estimators.tasks import (
+    FittedTask,
+    check_task_types,
+    refuse_other_kernels,
+    rows_of_tasks,
+    split_tasks,
+    take_rows,
+)
+from bemkl.inference import Block, Gaussian, Prediction, Probit, Problem, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.kernels import KernelBank, default_bank
 
 _SHARING = ("shared", "pooled", "separate")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Task:
-    """What one task keeps: its kernels, its part of the posterior, and how its targets are read."""
-
-    source: Source
-    fitted: FittedBlock
-    classes: npt.NDArray[Any] | None
-    offset: float
-    scale: float
 
 
 class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -51,6 +47,9 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         Kernels, fitted to the samples of each task. None takes a small bank that suits the samples.
     sharing : {"shared", "pooled", "separate"}
         Whether tasks share the kernel weights, have their own around common ones, or have nothing in common.
+    pool_prior : {"dense", "sparse"} or (float, float)
+        Prior of the precisions of tasks' weights around the common ones, for ``sharing="pooled"``: the larger the
+        scale, the more alike.
     task_types : {"auto", "regression", "classification"} or dict
         What the tasks are, one for all or one a task. "auto" takes numbers with fractions for responses.
     kernel_prior : {"dense", "sparse"} or (float, float)
@@ -122,6 +121,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         kernels: KernelBank | None = None,
         *,
         sharing: str = "shared",
+        pool_prior: Any = (1.0, 1.0),
         task_types: Any = "auto",
         kernel_prior: Any = "dense",
         weights: str = "free",
@@ -142,6 +142,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ) -> None:
         self.kernels = kernels
         self.sharing = sharing
+        self.pool_prior = pool_prior
         self.task_types = task_types
         self.kernel_prior = kernel_prior
         self.weights = weights
@@ -182,7 +183,9 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise ValueError(f"sharing: expected one of {', '.join(_SHARING)}; got {self.sharing!r}.")
         check_kernels(self.kernels)
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        strategies = find_strategies(self.weights, self.acceleration, pooled=self.sharing == "pooled")
+        pool_prior = gamma_prior("pool_prior", self.pool_prior)
+        pooled = self.sharing == "pooled"
+        strategies = find_strategies(self.weights, self.acceleration, pool_prior=pool_prior if pooled else None)
         priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         parts = split_tasks(X, y, task)
@@ -211,10 +214,11 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             for t in range(len(problem.blocks))
         ]
         self.tasks_ = list(parts)
-        self._fitted_tasks = {
-            name: _Task(source, block, *reading)
-            for name, source, block, reading in zip(parts, sources, fitted, readings, strict=True)
-        }
+        # No dict: saved files know few kinds of keys, and lists hold names of any kind.
+        self._fitted_tasks = [
+            FittedTask(source, block, *reading)
+            for source, block, reading in zip(sources, fitted, readings, strict=True)
+        ]
         self.kernel_names_ = list(sources[0].names)
         self.posterior_ = results[0].state if len(results) == 1 else tuple(result.state for result in results)
         self.n_iter_ = max(result.n_iter for result in results)
@@ -247,7 +251,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             The predictions, in the form of X.
         """
 
-        def predict_one(here: _Task, samples: Any) -> Any:
+        def predict_one(here: FittedTask, samples: Any) -> Any:
             scores = np.concatenate([here.fitted.score(stack.dense()) for stack in here.source.blocks(samples)])
             if here.classes is None:
                 return scores[:, 0] * here.scale + here.offset
@@ -273,7 +277,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             The deviations; of the most uncertain score where a task has more than two classes.
         """
 
-        def deviation(here: _Task, samples: Any) -> Any:
+        def deviation(here: FittedTask, samples: Any) -> Any:
             found = [prediction.variance.max(axis=1) for prediction in self._moments(here, samples)]
             return np.sqrt(np.concatenate(found)) * here.scale
 
@@ -324,6 +328,28 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             scores.append(measure(targets, found))
         return float(np.mean(scores))
 
+    def weight_intervals(self, coverage: float = 0.95) -> Array:
+        """
+        Return central intervals of the kernel weights: as much probability below as above.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        ndarray of shape (2, n_kernels) or (2, n_tasks, n_kernels)
+            Lower and upper ends, quantiles of the posterior whatever its family; a row a task where each has its own
+            weights. Weights that are on or off have zero as an end where the probability reaches into being off.
+        """
+        check_is_fitted(self)
+        return weight_intervals(
+            [task.fitted for task in self._fitted_tasks],
+            probability_of(coverage),
+            one=self.kernel_weights_.ndim == 1,
+        )
+
     def _likelihood(
         self, name: Hashable, targets: npt.NDArray[Any]
     ) -> tuple[AnyLikelihood, npt.NDArray[Any] | None, float, float]:
@@ -344,12 +370,12 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise ValueError(f"task {name!r}: {error}") from None
         return Probit(signs, margin=self.margin), classes, 0.0, 1.0
 
-    def _find(self, name: Hashable) -> _Task:
-        if name not in self._fitted_tasks:
+    def _find(self, name: Hashable) -> FittedTask:
+        if name not in self.tasks_:
             raise ValueError(f"task: {name!r} was not there in training, where the tasks were {self.tasks_}.")
-        return self._fitted_tasks[name]
+        return self._fitted_tasks[self.tasks_.index(name)]
 
-    def _moments(self, here: _Task, samples: Any) -> list[Prediction]:
+    def _moments(self, here: FittedTask, samples: Any) -> list[Prediction]:
         return [here.fitted.predict(stack.dense()) for stack in here.source.blocks(samples)]
 
     def _probability(self, name: Hashable, samples: Any) -> Array:
@@ -357,12 +383,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if here.classes is None:
             raise ValueError(f"task: {name!r} is a regression, which has no classes. Ask for predict_std.")
         parts = [part.probability for part in self._moments(here, samples) if part.probability is not None]
-        positive = np.concatenate(parts)
-        if positive.shape[1] == 1:
-            return np.hstack([1.0 - positive, positive])
-        positive = np.maximum(positive, np.finfo(np.float64).tiny)
-        probability: Array = positive / positive.sum(axis=1, keepdims=True)
-        return probability
+        return class_probabilities(np.concatenate(parts))
 
     def _each_task(self, X: Any, task: Any, compute: Any) -> Any:
         """Compute something for the samples of each task, and give it the form of X."""

@@ -112,7 +112,7 @@ def read_priors(estimator: Any) -> Priors:
     )
 
 
-def find_strategies(weights: Any, acceleration: Any, *, pooled: bool = False) -> dict[str, Any]:
+def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None = None) -> dict[str, Any]:
     """
     Find the strategies of a family of weights and an acceleration.
 
@@ -122,8 +122,8 @@ def find_strategies(weights: Any, acceleration: Any, *, pooled: bool = False) ->
         What the user passed.
     acceleration : {"newton"} or None
         What the user passed.
-    pooled : bool
-        Whether classes or tasks have weights around common ones.
+    pool_prior : Gamma, optional
+        Prior of the precisions of weights around common ones; None where no weights are pooled.
 
     Returns
     -------
@@ -140,10 +140,10 @@ def find_strategies(weights: Any, acceleration: Any, *, pooled: bool = False) ->
     known = _PLAIN if acceleration is None else _BOLD
     if not isinstance(weights, str) or weights not in known:
         raise ValueError(f"weights: expected one of {', '.join(known)}; got {weights!r}.")
-    if pooled and weights != "free":
+    if pool_prior is not None and weights != "free":
         raise ValueError(f'weights: expected "free" where weights are pooled, got {weights!r}.')
     return {
-        "weights": Pooled(bold=acceleration is not None) if pooled else known[weights],
+        "weights": known[weights] if pool_prior is None else Pooled(pool_prior, bold=acceleration is not None),
         "pair": Plain() if acceleration is None else NewtonMeans(),
     }
 
@@ -165,6 +165,26 @@ def factor_tolerance(value: Any) -> float | None:
     return None if value is None else fraction("factor_tol", value)
 
 
+def probability_of(coverage: Any) -> float:
+    """
+    Check the probability of an interval.
+
+    Parameters
+    ----------
+    coverage : float
+        What the user passed.
+
+    Returns
+    -------
+    float
+        The probability, above 0 and below 1.
+    """
+    probability = float(finite_number("coverage", coverage, least=0.0))
+    if probability >= 1.0:
+        raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
+    return probability
+
+
 def interval_width(coverage: Any) -> float:
     """
     Half the width of a central interval of the standard normal distribution.
@@ -184,7 +204,4 @@ def interval_width(coverage: Any) -> float:
     >>> round(interval_width(0.95), 2)
     1.96
     """
-    coverage = finite_number("coverage", coverage, least=0.0)
-    if coverage >= 1.0:
-        raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
-    return float(ndtri(0.5 + 0.5 * coverage))
+    return float(ndtri(0.5 + 0.5 * probability_of(coverage)))

@@ -61,7 +61,7 @@ def shares(fitted: FittedBlock) -> Array:
 
 
 def weight_rows(
-    names: Sequence[str], fitted: FittedBlock, width: float, least: float = -np.inf, *, rounded: bool = True
+    names: Sequence[str], fitted: FittedBlock, coverage: float, *, rounded: bool = True
 ) -> list[dict[str, Any]]:
     """
     Describe the kernel weights of one fit, largest first.
@@ -72,10 +72,8 @@ def weight_rows(
         Names of the kernels.
     fitted : FittedBlock
         The fitted block.
-    width : float
-        Half width of the intervals, in standard deviations.
-    least : float
-        Smallest weight that is possible.
+    coverage : float
+        Probability of the intervals.
     rounded : bool
         Whether numbers have only the digits that are worth reading.
 
@@ -85,16 +83,38 @@ def weight_rows(
         Kernel, weight, std, low, high and share.
     """
     mean, std = fitted.weights.mean, np.sqrt(fitted.weights.covariance.diagonal())
-    half = width * std
+    low, high = fitted.weights.interval(coverage)
     largest = np.abs(mean).max()
     digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
-    columns = {"weight": mean, "std": std, "low": np.maximum(mean - half, least), "high": mean + half}
+    columns = {"weight": mean, "std": std, "low": low, "high": high}
     shown = {name: np.round(values, digits) if rounded else values for name, values in columns.items()}
     shown["share"] = np.round(shares(fitted), 4) if rounded else shares(fitted)
     return [
         {"kernel": names[m]} | {name: float(values[m]) for name, values in shown.items()}
         for m in np.argsort(-np.abs(mean), kind="stable")
     ]
+
+
+def weight_intervals(fitted: Sequence[FittedBlock], coverage: float, *, one: bool) -> Array:
+    """
+    Return the intervals of the kernel weights.
+
+    Parameters
+    ----------
+    fitted : sequence of FittedBlock
+        The fitted blocks.
+    coverage : float
+        Probability of the intervals.
+    one : bool
+        Whether all blocks have the same weights.
+
+    Returns
+    -------
+    ndarray of shape (2, n_kernels) or (2, n_blocks, n_kernels)
+        Lower and upper ends.
+    """
+    ends = np.stack([np.stack(block.weights.interval(coverage)) for block in fitted], axis=1)
+    return ends[:, 0] if one else ends
 
 
 class WeightTable(Sequence[dict[str, Any]]):

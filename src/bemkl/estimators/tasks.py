@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bemkl.estimators.labels import is_missing
+from bemkl.estimators.sources import Source
+from bemkl.inference import FittedBlock
 from bemkl.kernels.views import count_samples
 
 Parts = dict[Hashable, tuple[Any, npt.NDArray[Any]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedTask:
+    """
+    What one task keeps of a fit.
+
+    Parameters
+    ----------
+    source : Source
+        Its kernels.
+    fitted : FittedBlock
+        Its part of the posterior.
+    classes : ndarray or None
+        Its classes; None for a regression.
+    offset : float
+        What was taken off its responses.
+    scale : float
+        What they were divided by.
+    """
+
+    source: Source
+    fitted: FittedBlock
+    classes: npt.NDArray[Any] | None
+    offset: float
+    scale: float
 
 
 def take_rows(X: Any, rows: npt.NDArray[np.intp]) -> Any:

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from bemkl.arrays import Array
+from bemkl.inference.marginals import Marginals
 from bemkl.inference.symmetric import Symmetric
 from bemkl.inference.thin import Thin
+
+_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +33,8 @@ class WeightMoments:
         Variances of b.
     cross : ndarray of shape (n_kernels, n_outputs)
         Covariances of e with each b.
+    marginals : Marginals, optional
+        Distributions of the kernel weights where they are independent and not normal.
     """
 
     mean: Array
@@ -36,6 +42,7 @@ class WeightMoments:
     bias: Array
     bias_variance: Array
     cross: Array
+    marginals: Marginals | None = None
 
     @property
     def second(self) -> Symmetric:
@@ -46,6 +53,60 @@ class WeightMoments:
     def bias_product(self) -> Array:
         """Mixed moment E[e b], shape (n_kernels, n_outputs): not the product of the means (derivation, erratum 1)."""
         return self.cross + np.outer(self.mean, self.bias)
+
+    def interval(self, coverage: float) -> tuple[Array, Array]:
+        """
+        Return central intervals of the kernel weights: as much probability below as above.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        low : ndarray of shape (n_kernels,)
+            Their lower ends.
+        high : ndarray of shape (n_kernels,)
+            Their upper ends.
+        """
+        below, above = 0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage
+        if self.marginals is None:
+            half = ndtri(above) * np.sqrt(self.covariance.diagonal())
+            return self.mean - half, self.mean + half
+        low, high = (self.marginals.quantile(np.full_like(self.mean, p)) for p in (below, above))
+        return low, high
+
+    def sum_interval(self, groups: Array, coverage: float) -> tuple[Array, Array]:
+        """
+        Return central intervals of sums of kernel weights.
+
+        Sums of weights that are not normal are drawn ten thousand times, always the same ones.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n_kernels, n_groups)
+            Ones where a kernel belongs to a group, zeros elsewhere.
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        low : ndarray of shape (n_groups,)
+            Their lower ends.
+        high : ndarray of shape (n_groups,)
+            Their upper ends.
+        """
+        below, above = 0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage
+        if self.marginals is None:
+            mean, half = self.mean @ groups, ndtri(above) * np.sqrt((groups * (self.covariance @ groups)).sum(axis=0))
+            return mean - half, mean + half
+        uniform = np.random.default_rng(0).random((_DRAWS, len(self.mean)))
+        drawn = np.quantile(self.marginals.quantile(uniform) @ groups, (below, above), axis=0)
+        # A group of one kernel has that kernel's own interval, which is exact.
+        alone = groups.sum(axis=0) == 1.0
+        low, high = (np.where(alone, e @ groups, d) for e, d in zip(self.interval(coverage), drawn, strict=True))
+        return low, high
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import erfcx
@@ -11,6 +11,8 @@ from scipy.special import erfcx
 from bemkl.arrays import Array, whole_number
 from bemkl.distributions import Gamma
 from bemkl.inference.bordered import Bordered, JointCovariance
+from bemkl.inference.marginals import TruncatedNormals
+from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.summaries import Evidence
@@ -55,6 +57,22 @@ class NonnegativeWeights(FreeWeights):
 
     location: Array
     deviation: Array
+
+    def moments(self, block: int) -> WeightMoments:
+        """
+        Moments as one block sees them.
+
+        Parameters
+        ----------
+        block : int
+            Which block.
+
+        Returns
+        -------
+        WeightMoments
+            Moments after truncation, with the distribution of each kernel weight.
+        """
+        return replace(FreeWeights.moments(self, block), marginals=TruncatedNormals(self.location, self.deviation))
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """

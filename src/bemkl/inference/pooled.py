@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -234,6 +235,27 @@ class Pooled:
             pool_prior=self.pool_prior,
             n_outputs=tuple(n_outputs),
         )
+
+
+def under_prior_of(strategy: object, weights: Any) -> Any:
+    """
+    Let weights start a run whose prior of the pool may not be the one they were learned under.
+
+    Parameters
+    ----------
+    strategy : WeightStrategy
+        Strategy of the run.
+    weights : WeightPosterior
+        Weights of an earlier run.
+
+    Returns
+    -------
+    WeightPosterior
+        The weights, with the strategy's prior of the pool if they are pooled.
+    """
+    if not isinstance(strategy, Pooled) or not isinstance(weights, PooledWeights):
+        return weights
+    return replace(weights, pool_prior=strategy.pool_prior)
 
 
 def _update_bias_precision(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:

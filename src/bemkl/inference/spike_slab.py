@@ -10,6 +10,7 @@ from scipy.special import betaln, digamma, expit, xlogy
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
+from bemkl.inference.marginals import SpikesAndSlabs
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
@@ -107,6 +108,7 @@ class SpikeSlabWeights:
             bias=self.bias[biases],
             bias_variance=self.bias_variance[biases],
             cross=np.zeros((len(mean), self.n_outputs[block])),
+            marginals=SpikesAndSlabs(self.inclusion, self.slab_mean[block], np.sqrt(self.slab_variance[block])),
         )
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:

@@ -82,12 +82,16 @@ def _kernels(subject: Subject, rows: list[Row]) -> str:
         if rest:
             largest = max(abs(row["weight"]) for row in rest)
             texts.append(f"No other weight exceeds {largest:g} in absolute value." if len(labels) == 1 else "")
-    n_certain = count_certain(rows)
-    note = (
-        f"The kernels with the largest weights. Of {plural(len(rows), 'weight')}, {n_certain} "
-        f"{'has' if n_certain == 1 else 'have'} a 95 % interval that excludes zero. {''.join(texts)} "
-    )
+    note = f"The kernels with the largest weights. {_certain(subject, rows)} {''.join(texts)} "
     return paragraph(note + _cut(len(labels)), "note") + _panels(panels)
+
+
+def _certain(subject: Subject, rows: list[Row]) -> str:
+    if subject.model.weights == "nonnegative":
+        return "No weight can be negative, so no interval reaches zero; how close it comes is what to look at."
+    n_certain = count_certain(rows)
+    have = "has" if n_certain == 1 else "have"
+    return f"Of {plural(len(rows), 'weight')}, {n_certain} {have} a 95 % interval that excludes zero."
 
 
 def _cut(n_sets: int) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from bemkl.report.markup import NO_BREAK, Section, escape, number, paragraph, percent, plural
 from bemkl.report.scores import MEANINGS, Score
 from bemkl.report.subject import Subject
-from bemkl.report.weights import count_certain, view_shares, weight_rows
+from bemkl.report.weights import Row, count_certain, view_shares, weight_rows
 
 _NAMED, _LEAST_SHARE = 3, 0.005
 
@@ -62,14 +62,20 @@ def _matters(subject: Subject) -> str:
     shares = view_shares(rows)
     if not sum(shares.values()):
         return "All kernel weights are zero: no kernel matters."
-    n_certain, n_all = count_certain(rows), plural(len(rows), "kernel weight")
-    certain = f"{n_certain} of {n_all} {'differs' if n_certain == 1 else 'differ'} from zero with 95 % probability."
+    certain = _certain(subject, rows)
     if len(shares) == 1:
         return certain
     first = [item for item in sorted(shares.items(), key=lambda item: -item[1])[:_NAMED] if item[1] >= _LEAST_SHARE]
     named = ", ".join(f"{name} ({percent(share)})" for name, share in first)
     what = "views" if len(shares) < len(subject.views) else "kernels"
     return f"The {what} with the largest shares in how the decisions vary: {named}. {certain}"
+
+
+def _certain(subject: Subject, rows: list[Row]) -> str:
+    if subject.model.weights == "nonnegative":
+        return "No kernel weight can be negative."
+    n_certain, n_all = count_certain(rows), plural(len(rows), "kernel weight")
+    return f"{n_certain} of {n_all} {'differs' if n_certain == 1 else 'differ'} from zero with 95 % probability."
 
 
 def _explained(subject: Subject) -> str:

@@ -75,10 +75,9 @@ class Subject:
         return posterior if isinstance(posterior, tuple) else (posterior,)
 
     @property
-    def weight_covariances(self) -> list[Any]:
-        """Covariances of the kernel weights, symmetric matrices of any form, one a set of weights."""
-        moments = [state.weights.moments(block) for state in self.states for block in range(len(state.blocks))]
-        return [each.covariance for each in moments]
+    def weight_moments(self) -> list[Any]:
+        """What the posterior says of the kernel weights, one a set of weights."""
+        return [state.weights.moments(block) for state in self.states for block in range(len(state.blocks))]
 
     @property
     def weight_labels(self) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from bemkl.report.strips import Interval
 from bemkl.report.subject import Subject
 
-_NORMAL_95 = 1.959963984540054
+_COVERAGE = 0.95
 
 Row = dict[str, Any]
 
@@ -28,7 +28,7 @@ def weight_rows(subject: Subject) -> list[Row]:
     list of dict
         Rows of the model's `summary` with the view of the kernel, and the class where each has its own weights.
     """
-    summary = subject.model.summary()
+    summary = subject.model.summary(_COVERAGE)
     rows = summary.reset_index().to_dict("records") if hasattr(summary, "reset_index") else list(summary)
     view = dict(zip(subject.model.kernel_names_, subject.views, strict=True))
     return [{"class": "", "view": view[row["kernel"]]} | row for row in rows]
@@ -52,12 +52,10 @@ def view_intervals(subject: Subject, rows: list[Row]) -> dict[str, list[Interval
     """
     views = list(dict.fromkeys(subject.views))
     inside = (np.array(subject.views)[:, None] == np.array(views)).astype(np.float64)
-    means, least = np.atleast_2d(subject.model.kernel_weights_), _least(subject)
     found = {}
-    for label, mean, covariance in zip(subject.weight_labels, means, subject.weight_covariances, strict=True):
-        values = mean @ inside
-        halves = _NORMAL_95 * np.sqrt((inside * (covariance @ inside)).sum(axis=0))
-        lows, highs, share = np.maximum(values - halves, least), values + halves, view_shares(rows, label)
+    for label, moments in zip(subject.weight_labels, subject.weight_moments, strict=True):
+        values, (lows, highs) = moments.mean @ inside, moments.sum_interval(inside, _COVERAGE)
+        share = view_shares(rows, label)
         found[label] = [
             Interval(views[v], float(values[v]), float(lows[v]), float(highs[v]))
             for v in sorted(range(len(views)), key=lambda v: -share[views[v]])
@@ -104,7 +102,3 @@ def count_certain(rows: list[Row]) -> int:
         How many there are.
     """
     return sum(row["low"] > 0.0 or row["high"] < 0.0 for row in rows)
-
-
-def _least(subject: Subject) -> float:
-    return 0.0 if subject.model.weights == "nonnegative" else -np.inf
