@@ -28,6 +28,7 @@ from bemkl.inference import (
     run,
     sweep,
 )
+from bemkl.inference.relaxation import beyond
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
@@ -174,7 +175,7 @@ class TestBold:
             assert_allclose(found, expected, rtol=0.0, atol=1e-10)
 
     def test_means_solve_the_system_with_curvatures(self):
-        """Against the dense system whose targets' precisions are the profile's curvatures."""
+        """Against the dense system whose targets' precisions are the profile's curvatures; and on from there."""
         problem = Problem(blocks(6), PRIORS, weights=Pooled(bold=True))
         state = run(problem, max_iter=3, tol=None).state
         weights, evidence = state.weights, state.evidence(problem)
@@ -202,8 +203,10 @@ class TestBold:
             first = e.stop
             assert b.stop == e.start
         mean = np.linalg.solve(A, p)
-        assert_allclose(found.centre, mean[:P], rtol=1e-8)
-        assert_allclose(np.concatenate(found.means), mean[P:], rtol=1e-7, atol=1e-10)
+        assert_allclose(found.centre, beyond(weights.centre, mean[:P]), rtol=1e-8)
+        assert_allclose(
+            np.concatenate(found.means), beyond(np.concatenate(weights.means), mean[P:]), rtol=1e-7, atol=1e-10
+        )
 
     def test_the_bound_never_falls_and_settles_sooner(self):
         slow = Problem(blocks(5), PRIORS, pair=NewtonMeans(), weights=Pooled())

@@ -22,9 +22,15 @@ from bemkl.inference import (
     Priors,
     SpikeSlab,
 )
+from bemkl.inference.protocols import AnyWeightStrategy
 
 _NAMED = {"dense": DENSE, "sparse": SPARSE}
-_PLAIN = {"free": Free(), "nonnegative": Nonnegative(), "factorized": Factorized(), "spike_slab": SpikeSlab()}
+_PLAIN: dict[str, AnyWeightStrategy] = {
+    "free": Free(),
+    "nonnegative": Nonnegative(),
+    "factorized": Factorized(),
+    "spike_slab": SpikeSlab(),
+}
 _BOLD = _PLAIN | {"free": NewtonWeights(), "factorized": Factorized(bold=True)}
 
 
@@ -142,10 +148,14 @@ def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None
         raise ValueError(f"weights: expected one of {', '.join(known)}; got {weights!r}.")
     if pool_prior is not None and weights != "free":
         raise ValueError(f'weights: expected "free" where weights are pooled, got {weights!r}.')
-    return {
-        "weights": known[weights] if pool_prior is None else Pooled(pool_prior, bold=acceleration is not None),
-        "pair": Plain() if acceleration is None else NewtonMeans(),
-    }
+    strategy: AnyWeightStrategy = known[weights]
+    if pool_prior is not None:
+        strategy = Pooled(pool_prior, bold=acceleration is not None)
+    if acceleration is None:
+        return {"weights": strategy, "pair": Plain()}
+    # Going on beyond a step pays only where the weights, updated in turn with the pair, go on too.
+    bold = strategy.cautious is not strategy
+    return {"weights": strategy, "pair": NewtonMeans() if bold else NewtonMeans(relaxation=1.0)}
 
 
 def factor_tolerance(value: Any) -> float | None:

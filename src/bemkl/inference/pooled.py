@@ -15,6 +15,7 @@ from bemkl.inference.moments import WeightMoments
 from bemkl.inference.newton_weights import fixed_point
 from bemkl.inference.priors import DENSE, Priors
 from bemkl.inference.protocols import WeightStep
+from bemkl.inference.relaxation import beyond
 from bemkl.inference.summaries import Evidence
 from bemkl.inference.symmetric import Dense, Symmetric
 from bemkl.inference.thin import Thin
@@ -303,7 +304,7 @@ def _update_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence],
 
 
 def _move_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:
-    """Update the Gaussian factor of everything, with a Newton step of its means (derivation, section 5)."""
+    """Update the Gaussian factor of everything, with a Newton step of its means and on (derivation, section 5)."""
     systems = []
     for t, (block, gamma) in enumerate(zip(evidence, weights.bias_precisions, strict=True)):
         G, moments = block.intermediate_mean, weights.moments(t)
@@ -317,7 +318,11 @@ def _move_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], p
         )
         systems.append((bordered, np.concatenate([pull.sum(axis=1), np.einsum("lmi,li->m", G, pull)])))
     ahead = _solved(weights, systems)
-    return replace(_update_kernel_weights(weights, evidence, priors), centre=ahead.centre, means=ahead.means)
+    return replace(
+        _update_kernel_weights(weights, evidence, priors),
+        centre=beyond(weights.centre, ahead.centre),
+        means=tuple(beyond(old, new) for old, new in zip(weights.means, ahead.means, strict=True)),
+    )
 
 
 def _solved(weights: PooledWeights, systems: Sequence[tuple[Bordered, Array]]) -> PooledWeights:
