@@ -89,10 +89,12 @@ class TestVerbs:
 class TestForm:
     def test_a_sum_of_products_is_thin_only_where_that_pays(self):
         factor = RNG.normal(size=(SIZE, 4))
-        for factors, form in (([factor], Thin), ([factor, factor], Dense)):
+        for factors, form in (([factor], Thin), ([factor, factor], Thin), ([factor] * 3, Dense)):
             found = gram(factors)
             assert type(found) is form
             assert_allclose(np.asarray(found), len(factors) * factor @ factor.T, rtol=1e-13, atol=1e-14)
+        assert type(gram([factor], Dense(np.eye(SIZE)))) is Dense
+        assert type(gram([factor], Thin.of_diagonal(np.ones(SIZE)))) is Thin
 
     @pytest.mark.parametrize("rank", [0, 1, SIZE // 3, SIZE])
     def test_inverses_of_any_rank(self, rank):

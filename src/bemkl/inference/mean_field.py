@@ -91,7 +91,7 @@ class Intermediate:
     @cached_property
     def scatter(self) -> list[Symmetric]:
         """Sums of the outer products of the means over the samples, one of size n_kernels an output."""
-        return [gram([mean]) for mean in self.mean]
+        return [gram([mean], self.covariance[o]) for o, mean in enumerate(self.mean)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

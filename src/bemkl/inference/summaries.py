@@ -120,7 +120,8 @@ class Evidence:
             A matrix of size n_kernels.
         """
         roots = list(self._pair.intermediate_mean * np.sqrt(curvature)[:, None, :])
-        return gram(roots) + self._pair.spread(self._output.precision)
+        spread = self._pair.spread(self._output.precision)
+        return gram(roots, spread) + spread
 
     @property
     def bias_pull(self) -> Array:

@@ -326,7 +326,7 @@ def pays(shape: tuple[int, ...]) -> bool:
     return _FEW * shape[1] < shape[0]
 
 
-def gram(factors: Sequence[Array]) -> Symmetric:
+def gram(factors: Sequence[Array], beside: Symmetric | None = None) -> Symmetric:
     """
     Sum the products of factors with their transposes.
 
@@ -334,11 +334,13 @@ def gram(factors: Sequence[Array]) -> Symmetric:
     ----------
     factors : sequence of ndarray of shape (size, n_columns)
         The factors, at least one.
+    beside : Symmetric, optional
+        What the sum will be added to: next to a dense matrix, a dense sum is better.
 
     Returns
     -------
     Symmetric
-        The sum, in the better form: such sums are added to a covariance, which brings about as many columns again.
+        The sum, in the better form.
 
     Examples
     --------
@@ -347,7 +349,8 @@ def gram(factors: Sequence[Array]) -> Symmetric:
     ('Thin', 'Dense')
     """
     size = len(factors[0])
-    if pays((size, 2 * sum(factor.shape[1] for factor in factors))):
+    thin = pays((size, sum(factor.shape[1] for factor in factors)))
+    if thin and not isinstance(beside, Dense):
         return Thin.product(np.hstack(factors) if len(factors) > 1 else factors[0])
     total = factors[0] @ factors[0].T
     for factor in factors[1:]:
