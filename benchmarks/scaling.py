@@ -108,7 +108,8 @@ def point(axis: str, size: int) -> dict[str, Any]:
         specs = [KernelSpec("gaussian", "each", {"width": full})] if full else []
         specs.append(KernelSpec("gaussian", dict(list(columns.items())[:rest]), {"width": widths[-1]}))
     basis = None if n_landmarks is None else np.arange(n_landmarks)
-    KernelBank(specs).fit_factored(X[:10])  # loads compiled loops
+    warm = KernelBank(specs).fit_factored(X[:40])  # loads compiled loops
+    warm.backproject(warm.project(np.ones((1, warm.shape[2]))))
     start, before = time.perf_counter(), memory(reset=True)
     stack = KernelBank(specs).fit_factored(X, basis=basis)
     stack.gram()
