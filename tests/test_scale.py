@@ -1,16 +1,44 @@
 """The common scale in closed form, against a search over scales with the exact bound."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from problems import VARIANTS, total, twin
 from scipy.optimize import minimize_scalar
+from sklearn.datasets import load_breast_cancer
 
-from bemkl.distributions import Gamma
-from bemkl.inference import NewtonMeans, NewtonWeights, lower_bound_terms, run, sweep
-from bemkl.inference.scale import _root, _scaled, update_scale
+from bemkl.distributions import Gamma, PointMass
+from bemkl.inference import (
+    DENSE,
+    SPARSE,
+    Block,
+    Free,
+    Gaussian,
+    NewtonMeans,
+    NewtonWeights,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    initialise,
+    lower_bound_terms,
+    run,
+    sweep,
+)
+from bemkl.inference.scale import _root, _scaled, starting_scale, update_scale
+from bemkl.kernels import DenseStack, paper_bank
+
+
+@dataclass(frozen=True)
+class Longer(NewtonWeights):
+    """Weights that start so many times as long."""
+
+    times: float = 1.0
+
+    def start(self, *arguments):
+        return super().start(*arguments).scaled(self.times, spread=True)
 
 
 def bold(name, seed=0):
@@ -89,3 +117,60 @@ def test_roots():
         assert 2.0 * A * c + X == pytest.approx(2.0 * E / c**3, rel=1e-6)
     assert _root(0.0, 0.0, 1.0) == 1.0
     assert _root(np.nan, 0.0, 1.0) == 1.0
+
+
+def many(likelihood, prior=DENSE, n_kernels=50):
+    """Return a problem with many random kernels of the likelihood's samples."""
+    factors = np.random.default_rng(0).normal(size=(n_kernels, likelihood.n_samples, 2))
+    block = Block(DenseStack(factors @ factors.transpose(0, 2, 1)), likelihood)
+    return Problem([block], Priors(kernel=prior, intermediate=PointMass.from_std(0.7)), NewtonWeights(), NewtonMeans())
+
+
+LABELS = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0])
+
+
+def test_the_length_to_start_with():
+    """One output: 20 over the precision of the prior and that of 9 samples with deviations of 0.7."""
+    expected = (20.0 / (1.0 + 9 * 0.7**2)) ** (1 / 3)
+    problem = many(Probit(LABELS))
+    assert starting_scale(problem) == pytest.approx(expected)
+    assert np.linalg.norm(initialise(problem).weights.moments(0).mean) == pytest.approx(expected)
+    drawn = [
+        initialise(problem, np.random.default_rng(0)).weights,
+        Free().start(50, (1,), problem.priors, np.random.default_rng(0)),
+    ]
+    assert_allclose(drawn[0].moments(0).mean, expected * drawn[1].moments(0).mean)
+
+
+def test_the_noise_of_responses_counts():
+    responses = 3.0 * LABELS
+    noise = Gaussian(responses).start().precision
+    assert starting_scale(many(Gaussian(responses))) == pytest.approx((20.0 / (1.0 + 9 * noise[0] * 0.7**2)) ** (1 / 3))
+
+
+def test_where_weights_start_shorter():
+    """Under a sparse prior, with several outputs, and with few kernels."""
+    assert starting_scale(many(Probit(LABELS), SPARSE)) == 0.5
+    assert starting_scale(many(Probit(np.stack([LABELS, -LABELS], axis=1)))) == 1.0
+    assert starting_scale(many(Probit(LABELS), n_kernels=39)) == 1.0
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_papers_iteration_starts_with_a_length_of_one(name):
+    problem = replace(bold(name), pair=Plain(), weights=Free())
+    assert np.linalg.norm(problem.weights.start(3, problem.n_outputs, problem.priors, None).moments(0).mean) == (
+        pytest.approx(1.0)
+    )
+
+
+@pytest.mark.parametrize(("deviation", "prior"), [(1.0, DENSE), (0.1, DENSE), (1.0, SPARSE)])
+def test_the_length_raises_the_bound_of_the_first_sweeps(deviation, prior):
+    """Against a start with weights of length 1, on 120 samples of a real set."""
+    X, y = load_breast_cancer(return_X_y=True)
+    block = Block(paper_bank().fit_factored(X[:120, :8]), Probit(2.0 * y[:120] - 1.0, margin=1.0))
+    priors = Priors(kernel=prior, intermediate=PointMass.from_std(deviation))
+    problem = Problem([block], priors, NewtonWeights(), NewtonMeans())
+    one = replace(problem, weights=Longer(times=1.0 / starting_scale(problem)))
+    assert np.linalg.norm(initialise(one).weights.moments(0).mean) == pytest.approx(1.0)
+    ours, others = (run(some, max_iter=3, tol=None).lower_bounds for some in (problem, one))
+    assert (ours > others).all()

@@ -14,6 +14,7 @@ from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
+from bemkl.inference.scale import starting_scale
 from bemkl.inference.state import BlockState, State, check_state, pair_context
 from bemkl.inference.updates import sweep_updates, update_output_target
 from bemkl.threads import one_pool
@@ -88,6 +89,8 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
     if any(block.likelihood.rehearsal is not None for block in problem.blocks):
         return _rehearse(problem, rng)
     weights = problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, rng)
+    if problem.weights.balanced:
+        weights = weights.scaled(starting_scale(problem), spread=True)
     blocks = []
     for index, block in enumerate(problem.blocks):
         n_outputs, n_basis = block.likelihood.n_outputs, block.stack.shape[2]

@@ -19,6 +19,46 @@ from bemkl.inference.state import State
 
 _LARGEST = 8.0
 
+_MANY = 40
+"""Number of kernels from which on the length of their weights at the start matters."""
+
+_BALANCE = 20.0
+_SHORT = 0.5
+
+
+def starting_scale(problem: Problem) -> float:
+    r"""
+    Length of the vector of kernel weights to start with (derivation, section 5).
+
+    .. math:: \lVert\tilde{\boldsymbol e}\rVert = \Big(\frac{20}{\tilde\omega + \tilde\tau N/\tilde\upsilon}\Big)^{1/3}
+
+    with the mean over the outputs in the denominator; at most 1/2 under a sparse prior, at most 1 where several
+    outputs share the weights, and 1 for few kernels.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be fitted.
+
+    Returns
+    -------
+    float
+        The length.
+    """
+    if problem.n_kernels < _MANY:
+        return 1.0
+    evidence = []
+    for block in problem.blocks:
+        tau = block.likelihood.start().precision
+        upsilon = problem.priors.intermediate.posterior(0, np.zeros(len(tau))).mean
+        evidence.append(tau * block.likelihood.n_samples / upsilon)
+    each, kernel = np.concatenate(evidence), problem.priors.kernel
+    length = float(np.cbrt(_BALANCE / (np.mean(kernel.mean) + each.mean())))
+    # With a smaller shape of its precision's prior, a weight has no expected size.
+    if np.mean(np.asarray(kernel.shape)) < 0.5:
+        return min(length, _SHORT)
+    return length if len(each) == 1 else min(length, 1.0)
+
 
 def update_scale(problem: Problem, state: State) -> State:
     r"""
