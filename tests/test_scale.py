@@ -153,6 +153,8 @@ def test_where_weights_start_shorter():
     assert starting_scale(many(Probit(LABELS), SPARSE)) == 0.5
     assert starting_scale(many(Probit(np.stack([LABELS, -LABELS], axis=1)))) == 1.0
     assert starting_scale(many(Probit(LABELS), n_kernels=39)) == 1.0
+    assert starting_scale(many(Probit(np.tile(LABELS, 30)), n_kernels=53)) == 1.0
+    assert starting_scale(many(Probit(np.tile(LABELS, 30)), n_kernels=54)) < 1.0
 
 
 @pytest.mark.parametrize("name", VARIANTS)

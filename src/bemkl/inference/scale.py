@@ -20,8 +20,7 @@ from bemkl.inference.state import State
 _LARGEST = 8.0
 
 _MANY = 40
-"""Number of kernels from which on the length of their weights at the start matters."""
-
+_SHARE = 0.2
 _BALANCE = 20.0
 _SHORT = 0.5
 
@@ -33,7 +32,7 @@ def starting_scale(problem: Problem) -> float:
     .. math:: \lVert\tilde{\boldsymbol e}\rVert = \Big(\frac{20}{\tilde\omega + \tilde\tau N/\tilde\upsilon}\Big)^{1/3}
 
     with the mean over the outputs in the denominator; at most 1/2 under a sparse prior, at most 1 where several
-    outputs share the weights, and 1 for few kernels.
+    outputs share the weights, and 1 for few kernels: less than 40, or than a fifth of the samples.
 
     Parameters
     ----------
@@ -45,7 +44,8 @@ def starting_scale(problem: Problem) -> float:
     float
         The length.
     """
-    if problem.n_kernels < _MANY:
+    most_samples = max(block.likelihood.n_samples for block in problem.blocks)
+    if problem.n_kernels < max(_MANY, _SHARE * most_samples):
         return 1.0
     evidence = []
     for block in problem.blocks:
