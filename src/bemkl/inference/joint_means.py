@@ -102,7 +102,10 @@ def update_means(
         mean[outputs] = pair.sample.mean[outputs] + x
         projection[outputs] = pair.projection[outputs] + Kx
         coupled[outputs] += MKx
-    intermediate = projection - coupled / upsilon + pull
+    # In place: arrays over all kernels and samples are the largest of a fit.
+    coupled /= upsilon
+    intermediate = np.subtract(projection, coupled, out=coupled)
+    intermediate += pull
     if relaxation != 1.0:
         mean = beyond(pair.sample.mean, mean, relaxation)
         projection = beyond(pair.projection, projection, relaxation)

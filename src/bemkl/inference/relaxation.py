@@ -21,7 +21,7 @@ def beyond(old: Array, new: Array, relaxation: float = RELAXATION) -> Array:
     old : ndarray
         Means before the step.
     new : ndarray
-        Means after it.
+        Means after it; overwritten.
     relaxation : float
         Length of the step relative to the one that was computed.
 
@@ -36,7 +36,7 @@ def beyond(old: Array, new: Array, relaxation: float = RELAXATION) -> Array:
     >>> beyond(np.zeros(2), np.array([1.0, -2.0]), 1.5)
     array([ 1.5, -3. ])
     """
-    step = new - old
-    step *= relaxation
-    step += old
-    return step
+    new -= old
+    new *= relaxation
+    new += old
+    return new
