@@ -79,6 +79,7 @@ INFERENCE_ORDER = [
     "pooled",
     "likelihoods",
     "problem",
+    "recent",
     "state",
     "scale",
     "updates",

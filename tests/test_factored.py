@@ -179,6 +179,18 @@ class TestFactoredStack:
         found, expected = FactoredStack(scaled).combine(weights) / scale, dense.combine(weights)
         assert 1e-6 < np.abs(found - expected).max() / np.abs(weights).sum() < 0.2
 
+    def test_combined_kernel_of_many_columns_and_sizes(self, monkeypatch):
+        """A small kernel beside large ones keeps its leading columns, also next to one of rank 0."""
+        monkeypatch.setattr("bemkl.kernels.sketch._FEW", 0)
+        falling = RNG.normal(size=(6, 9)) * 4.0 ** -np.arange(6.0)[:, None]
+        scales, nothing = [1e20, 1e-20, 1.0], np.zeros((0, 9))
+        stack = FactoredStack([*(LowRank(s * falling, s * falling) for s in scales), LowRank(nothing, nothing)])
+        for m, scale in enumerate(scales):
+            weights = np.zeros(4)
+            weights[m] = 1.0
+            found = stack.combine(weights) / scale**2
+            assert 0.95 < found.trace() / np.square(falling).sum() < 0.9999
+
     @pytest.mark.parametrize("n_outputs", [1, 3, 20])
     @pytest.mark.parametrize("basis", [None, np.arange(40)])
     @pytest.mark.parametrize("numba", [True, False])

@@ -82,9 +82,9 @@ class TestInverse:
         assert_allclose(logdet, -np.linalg.slogdet(correlation)[1] - np.log(scale).sum(), atol=1e-10)
         assert_allclose(Cholesky.of(matrix, "weights").inverse_diagonal(), inverse.diagonal(), rtol=1e-12)
 
-    @pytest.mark.parametrize("size", [1, 127, 128, 129, 300])
+    @pytest.mark.parametrize("size", [1, 64, 65, 127, 128, 129, 300])
     def test_blocks_of_any_size(self, size):
-        """The half that LAPACK leaves out is copied block by block."""
+        """Triangles are inverted by halves, and the half that LAPACK leaves out is copied block by block."""
         A = np.random.default_rng(size).normal(size=(size, size))
         matrix = A @ A.T + size * np.eye(size)
         inverse, _ = inverse_and_logdet(matrix, "weights")

@@ -14,6 +14,7 @@ from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
+from bemkl.inference.recent import with_recent_stacks
 from bemkl.inference.scale import starting_scale
 from bemkl.inference.state import BlockState, State, check_state, pair_context
 from bemkl.inference.updates import sweep_updates, update_output_target
@@ -156,6 +157,7 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
     FloatingPointError
         If the bound is not finite, which only numbers at the end of the floating point range can cause.
     """
+    problem = replace(problem, blocks=with_recent_stacks(problem.blocks))
     if state is None:
         state = initialise(problem)
     check_state(problem, state)

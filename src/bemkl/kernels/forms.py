@@ -37,7 +37,8 @@ class LowRank:
     @property
     def size(self) -> float:
         """How large the matrix is: its trace, where the factors are one."""
-        return float(np.sqrt(np.square(self.left).sum() * np.square(self.right).sum()))
+        left = float(np.vdot(self.left, self.left))
+        return left if self.left is self.right else float(np.sqrt(left * np.vdot(self.right, self.right)))
 
     def multiply(self, rows: Array) -> Array:
         r"""

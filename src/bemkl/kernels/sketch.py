@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
+from bemkl.kernels.runs import Run
 
 _SHARE = 0.95
 _FEW = 2
@@ -22,10 +23,8 @@ class Sketch:
 
     Parameters
     ----------
-    owners : sequence of int
-        Number of the kernel that each pair of factors belongs to.
-    factors : sequence of pairs of ndarray of shapes (rank, n_samples) and (rank, n_basis)
-        The factors of samples and of basis points.
+    runs : sequence of Run
+        The factors.
     shape : (int, int, int)
         Numbers of kernels, samples and basis points.
 
@@ -33,30 +32,28 @@ class Sketch:
     --------
     >>> import numpy as np
     >>> ones = np.ones((1, 2))
-    >>> Sketch([1], [(ones, ones)], (2, 2, 2)).combine(np.array([5.0, 3.0]))
+    >>> run = Run(np.array([1]), np.array([1]), ones, ones)
+    >>> Sketch([run], (2, 2, 2)).combine(np.array([5.0, 3.0])).round(12)
     array([[3., 3.],
            [3., 3.]])
     """
 
-    def __init__(
-        self, owners: Sequence[int], factors: Sequence[tuple[Array, Array]], shape: tuple[int, int, int]
-    ) -> None:
+    def __init__(self, runs: Sequence[Run], shape: tuple[int, int, int]) -> None:
         _, n_samples, n_basis = shape
-        few = sum(len(right) for _, right in factors) <= _FEW * n_basis
-        ranks = [len(right) if few else _leading(right) for _, right in factors]
-        self._owners = np.repeat(np.array(owners, dtype=np.intp), ranks)
-        dtype = np.float64 if few else np.float32
-        self._left: npt.NDArray[Any] = np.empty((sum(ranks), n_samples), dtype)
-        self._right = self._left
-        # Single precision has a small range: the sizes of the factors go with the weights.
-        sizes = [(_size(left), _size(right)) for left, right in factors]
-        self._sizes = np.repeat(np.array([one * other for one, other in sizes]), ranks)
-        for (left, _), (size, _), rank, end in zip(factors, sizes, ranks, np.cumsum(ranks), strict=True):
-            self._left[end - rank : end] = left[:rank] / size
-        if n_samples != n_basis or any(left is not right for left, right in factors):
-            self._right = np.empty((sum(ranks), n_basis), dtype)
-            for (_, right), (_, size), rank, end in zip(factors, sizes, ranks, np.cumsum(ranks), strict=True):
-                self._right[end - rank : end] = right[:rank] / size
+        few = sum(len(run.left) for run in runs) <= _FEW * n_basis
+        chosen = [np.ones(len(run.left), dtype=np.bool_) if few else _leading(run) for run in runs]
+        n_rows, dtype = sum(int(some.sum()) for some in chosen), np.float64 if few else np.float32
+        self._owners, self._sizes = np.empty(n_rows, dtype=np.intp), np.empty(n_rows)
+        self._left: npt.NDArray[Any] = np.empty((n_rows, n_samples), dtype)
+        shared = n_samples == n_basis and all(run.left is run.right for run in runs)
+        self._right = self._left if shared else np.empty((n_rows, n_basis), dtype)
+        end = 0
+        for run, some in zip(runs, chosen, strict=True):
+            rows = slice(end, end := end + int(some.sum()))
+            self._owners[rows] = run.owners[_members(run)[some]]
+            # Single precision has a small range: the lengths of the columns go with the weights.
+            lengths = _write(run.left[some], self._left[rows])
+            self._sizes[rows] = lengths * (lengths if shared else _write(run.right[some], self._right[rows]))
 
     def combine(self, weights: Array) -> Array:
         """
@@ -89,12 +86,25 @@ class Sketch:
         return total
 
 
-def _size(factor: Array) -> float:
-    """Largest entry of a factor; 1 for an empty or zero one."""
-    return float(np.abs(factor).max(initial=0.0)) or 1.0
+def _write(columns: Array, out: npt.NDArray[Any]) -> Array:
+    """Write columns of a factor at unit length, and return the lengths that they had."""
+    lengths: Array = np.sqrt(np.einsum("rd,rd->r", columns, columns))
+    np.divide(columns, np.where(lengths > 0.0, lengths, 1.0)[:, None], out=out, casting="same_kind")
+    return lengths
 
 
-def _leading(factor: Array) -> int:
-    """Number of first columns that make up most of the trace."""
-    size = np.cumsum(np.einsum("rd,rd->r", factor, factor))
-    return int(np.searchsorted(size, _SHARE * size[-1])) + 1 if len(size) else 0
+def _members(run: Run) -> npt.NDArray[np.intp]:
+    """Number of the member that each column of a run belongs to."""
+    return np.repeat(np.arange(len(run.ends)), np.diff(run.ends, prepend=0))
+
+
+def _leading(run: Run) -> npt.NDArray[np.bool_]:
+    """Choose the first columns of each factor that make up most of its trace."""
+    members = _members(run)
+    squares = np.einsum("rd,rd->r", run.right, run.right)
+    traces = np.bincount(members, squares, minlength=len(run.ends))[members]
+    # Shares, because sums over kernels of different sizes would round the small ones away.
+    sums = np.concatenate([[0.0], np.cumsum(np.divide(squares, traces, out=np.ones_like(squares), where=traces > 0.0))])
+    starts = np.concatenate([[0], run.ends[:-1]])
+    chosen: npt.NDArray[np.bool_] = sums[:-1] - sums[starts][members] < _SHARE
+    return chosen
