@@ -1,4 +1,4 @@
-"""A stack that remembers its last weighted sum: when it does, and that nothing but time depends on it."""
+"""Combined kernels that are used again: when they are, and that nothing but time depends on how."""
 
 from dataclasses import replace
 
@@ -20,10 +20,12 @@ from bemkl.inference import (
     Probit,
     Problem,
     ascend,
+    initialise,
+    sweep,
 )
+from bemkl.inference.joint_means import _weights_to_combine
 from bemkl.inference.recent import RecentStack, with_recent_stacks
-from bemkl.kernels import DenseStack, FactoredStack, gaussian
-from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels import DenseStack, gaussian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 5))
@@ -47,40 +49,32 @@ def problem_of(stack, kernel=DENSE):
     return Problem([Block(stack, Probit(LABELS, margin=1.0))], priors, NewtonWeights(), NewtonMeans())
 
 
-def test_sums_of_weights_nearby():
-    """Compared with the weights of the sum that is remembered, not with those of the last call."""
-    stack = RecentStack(DenseStack(KERNELS))
-    weights = RNG.normal(size=15)
+def test_sums_of_the_same_weights():
+    """One sum is remembered, as it was."""
+    stack, weights = RecentStack(Counting(KERNELS)), RNG.normal(size=15)
     once = stack.combine(weights)
     assert_array_equal(once, DenseStack(KERNELS).combine(weights))
-    assert stack.combine(1.1 * weights) is once
-    again = stack.combine(1.2 * weights)
-    assert_allclose(again, 1.2 * once, atol=1e-14)
-    assert stack.combine(1.1 * weights) is again
-    assert not stack.combine(np.zeros(15)).any()
+    assert stack.combine(weights.copy()) is once
+    assert stack.combine(2.0 * weights) is not once
+    weights *= 2.0  # a caller may go on using its array
+    assert_allclose(stack.combine(weights), 2.0 * once, atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", [DenseStack, lambda K: FactoredStack([Full(kernel) for kernel in K])])
-def test_kernels_of_different_sizes(kind):
-    """A small change of the weight of a large kernel is a large one."""
-    stack = RecentStack(kind(np.stack([np.eye(4), 1e6 * np.eye(4)])))
-    once = stack.combine(np.array([1.0, 1e-6]))
-    assert stack.combine(np.array([1.0, 1.1e-6])) is once
-    assert stack.combine(np.array([1.0, 2e-6])) is not once
-
-
-def test_sizes():
-    """Each form has a measure that grows with its kernels."""
-    thin = RNG.normal(size=(2, 6))
-    for stack in (
-        DenseStack(np.stack([thin.T @ thin, 3.0 * thin.T @ thin])),
-        DenseStack(np.stack([thin.T @ thin, 3.0 * thin.T @ thin]).astype(np.float32)),
-        FactoredStack([LowRank(thin, thin), LowRank(3.0 * thin, thin)]),
-        FactoredStack([Full(thin.T @ thin), Full(3.0 * thin.T @ thin)]),
-    ):
-        sizes = stack.sizes()
-        assert sizes.dtype == np.float64
-        assert_allclose(sizes[1] / sizes[0], 3.0, rtol=1e-6)
+def test_weights_that_are_combined():
+    """Those of the last sum, until others are far from them; far is relative to what the kernels do."""
+    pair = initialise(problem_of(DenseStack(KERNELS))).blocks[0].pair
+    pair = replace(pair, projection=pair.projection * np.where(np.arange(15) == 14, 100.0, 1.0)[:, None])
+    first = pair.combined_at
+    for factor, expected in ((1.0, first), (1.1, first), (1.2, None), (0.0, None)):
+        weights = factor * first
+        assert _weights_to_combine(pair, weights) is (weights if expected is None else first)
+    assert pair.scaled(3.0, spread=True).combined_at is first
+    small, large = first.copy(), first.copy()
+    small[3] *= 2.0
+    large[-1] *= 1.2
+    assert _weights_to_combine(pair, small) is first
+    assert _weights_to_combine(pair, large) is large
+    assert _weights_to_combine(replace(pair, combined_at=None), small) is small
 
 
 @pytest.mark.parametrize("kernel", [DENSE, SPARSE], ids=["dense", "sparse"])
@@ -97,14 +91,17 @@ def test_fits(kernel):
         assert_allclose(slow.lower_bound, bold.lower_bound, rtol=1e-8)
 
 
-def test_nothing_outlives_a_run():
-    """The same problem has the same fit, whatever its stack was used for before."""
-    stack = DenseStack(KERNELS)
-    first = ascend(problem_of(stack))
-    ascend(problem_of(stack, SPARSE))
-    second = ascend(problem_of(stack))
-    assert_array_equal(first.lower_bounds, second.lower_bounds)
-    assert_array_equal(first.state.weights.mean, second.state.weights.mean)
+def test_a_sweep_is_the_same_without_memory():
+    """What is remembered is what would be computed: runs, sweeps one by one and continued runs are one path."""
+    problem = problem_of(DenseStack(KERNELS))
+    run = ascend(problem, tol=None, max_iter=8)
+    state = initialise(problem)
+    for _ in range(8):
+        state = sweep(problem, state)
+    assert_array_equal(state.weights.mean, run.state.weights.mean)
+    half = ascend(problem, tol=None, max_iter=4)
+    again = ascend(problem, half.state, tol=None, max_iter=4)
+    assert_array_equal(again.state.weights.mean, run.state.weights.mean)
 
 
 def test_blocks_that_share_a_stack_share_its_memory():

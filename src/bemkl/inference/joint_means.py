@@ -17,9 +17,10 @@ from bemkl.linalg import Cholesky
 
 Solve = Callable[[Array], Array]
 Solvers = Callable[[slice], list[Solve]]
-Preconditioner = Callable[[Stack, Coupling], Solvers]
+Preconditioner = Callable[[Stack, Coupling, Array], Solvers]
 
 _RESIDUAL_FLOOR = 1e-28
+_CLOSE = 0.15
 
 
 def fixed_targets(context: PairContext) -> Callable[[Array], Profile]:
@@ -76,7 +77,7 @@ def update_means(
         Steps end when their lengths are between 1 / good_length and good_length: with a good preconditioner the first
         one has a length of about 1, and is enough.
     preconditioner : callable, optional
-        Makes approximate solvers; `combined_kernel` by default.
+        Makes approximate solvers for kernel weights; `combined_kernel` by default.
     relaxation : float
         How far all means go: 1 for the step that was computed, more to go beyond.
 
@@ -94,7 +95,8 @@ def update_means(
     residual = stack.backproject(upsilon * pull - coupled) - lam * pair.sample.mean
 
     mean, projection = np.empty_like(residual), np.empty_like(coupled)
-    solvers = (preconditioner or combined_kernel)(stack, coupling)
+    combined_at = _weights_to_combine(pair, context.weights.mean)
+    solvers = (preconditioner or combined_kernel)(stack, coupling, combined_at)
     for outputs in _groups(coupled.shape, lam.shape[1]):
         x, Kx, MKx = _conjugate_gradients(
             stack, coupling, outputs, residual[outputs], solvers(outputs), n_steps, good_length
@@ -111,7 +113,17 @@ def update_means(
         projection = beyond(pair.projection, projection, relaxation)
         intermediate = beyond(pair.intermediate.mean, intermediate, relaxation)
     sample = sample_factor(stack, context, lambda output, _: mean[output])
-    return MeanFieldPair(sample, Intermediate(intermediate, coupling.covariance, coupling.logdet), projection)
+    factor = Intermediate(intermediate, coupling.covariance, coupling.logdet)
+    return MeanFieldPair(sample, factor, projection, combined_at)
+
+
+def _weights_to_combine(pair: MeanFieldPair, weights: Array) -> Array:
+    """Return the weights of the last update while they are close to these, by what each kernel does to the means."""
+    if pair.combined_at is None:
+        return weights
+    sizes = np.sqrt(np.einsum("lmi,lmi->m", pair.projection, pair.projection))
+    change, whole = np.linalg.norm(sizes * (weights - pair.combined_at)), np.linalg.norm(sizes * weights)
+    return pair.combined_at if change <= _CLOSE * whole else weights
 
 
 def _groups(shape: tuple[int, ...], n_basis: int) -> list[slice]:
@@ -121,7 +133,7 @@ def _groups(shape: tuple[int, ...], n_basis: int) -> list[slice]:
     return [slice(first, min(first + step, n_outputs)) for first in range(0, n_outputs, step)]
 
 
-def combined_kernel(stack: Stack, coupling: Coupling) -> Solvers:
+def combined_kernel(stack: Stack, coupling: Coupling, weights: Array) -> Solvers:
     r"""
     Precondition by the combined kernel.
 
@@ -137,13 +149,15 @@ def combined_kernel(stack: Stack, coupling: Coupling) -> Solvers:
         Training kernels.
     coupling : Coupling
         The quadratic model.
+    weights : ndarray of shape (n_kernels,)
+        The weights to combine the kernels with.
 
     Returns
     -------
     callable
         Maps a slice of outputs to their solvers.
     """
-    combined = stack.combine(coupling.context.weights.mean)
+    combined = stack.combine(weights)
     along, across = coupling.rank_one()
 
     def matrix_of(o: int) -> Array:
@@ -154,7 +168,7 @@ def combined_kernel(stack: Stack, coupling: Coupling) -> Solvers:
     return _solvers(matrix_of, coupling)
 
 
-def sample_precision(stack: Stack, coupling: Coupling) -> Solvers:
+def sample_precision(stack: Stack, coupling: Coupling, weights: Array) -> Solvers:
     r"""
     Precondition by the covariance of the sample weights, :math:`(\Lambda + \tilde\upsilon\,\mathbf{C})^{-1}`.
 
@@ -166,6 +180,8 @@ def sample_precision(stack: Stack, coupling: Coupling) -> Solvers:
         Training kernels.
     coupling : Coupling
         The quadratic model.
+    weights : ndarray of shape (n_kernels,)
+        Not needed here.
 
     Returns
     -------

@@ -23,9 +23,6 @@ class Stack(Protocol):
     def shape(self) -> tuple[int, int, int]:
         """Numbers of kernels, samples and basis points."""
 
-    def sizes(self) -> Array:
-        """Return about how large each kernel is, shape (n_kernels,), whatever measure compares them."""
-
     def asymmetries(self) -> Array:
         """Largest relative difference between each kernel and its transpose, shape (n_kernels,)."""
 

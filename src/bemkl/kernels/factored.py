@@ -49,8 +49,7 @@ class FactoredStack:
             raise ValueError("kernels: expected at least one kernel, got none.")
         self._full = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Full)]
         self._gram: Array | None = None
-        self._sizes: Array | None = None
-        self._sketch: Sketch | None = None
+        self._sketch: tuple[Sketch, Array] | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -61,19 +60,6 @@ class FactoredStack:
     def n_values(self) -> int:
         """Number of values in memory."""
         return sum(part.size for kernel in self._kernels for part in _arrays(kernel))
-
-    def sizes(self) -> Array:
-        """
-        Bounds of the kernels' traces, computed once.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels,)
-            How large the kernels are.
-        """
-        if self._sizes is None:
-            self._sizes = np.array([kernel.size for kernel in self._kernels])
-        return self._sizes
 
     def asymmetries(self) -> Array:
         """
@@ -181,9 +167,10 @@ class FactoredStack:
             The sum.
         """
         if self._sketch is None:
-            self._sketch = Sketch(self._runs, self.shape)
-        weights = _without_least(weights, np.abs(weights) * self.sizes())
-        total = self._sketch.combine(weights)
+            self._sketch = Sketch(self._runs, self.shape), np.array([kernel.size for kernel in self._kernels])
+        sketch, sizes = self._sketch
+        weights = _without_least(weights, np.abs(weights) * sizes)
+        total = sketch.combine(weights)
         for m, kernel in self._full:
             if weights[m] != 0.0:
                 total += weights[m] * kernel.matrix

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array, real_array, refuse_nonfinite
 
-_COLUMNS = 8
-
 
 class DenseStack:
     """
@@ -71,19 +69,6 @@ class DenseStack:
             return
         for m in range(self.shape[0]):
             yield slice(m, m + 1), self._values[m : m + 1].astype(np.float64)
-
-    def sizes(self) -> Array:
-        """
-        Largest magnitude in a few columns of each kernel.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels,)
-            How large the kernels are.
-        """
-        some = self._values[:, :, :: max(1, self.shape[2] // _COLUMNS)]
-        sizes: Array = np.abs(some).max(axis=(1, 2)).astype(np.float64)
-        return sizes
 
     def asymmetries(self) -> Array:
         """
