@@ -156,10 +156,12 @@ def test_scaling_the_responses_shifts_the_bound(start, c, pair):
     weights = start_state.weights
     independent = JointCovariance.independent(c**2 * weights.covariance.diagonal(), weights.n_biases)
     moved = replace(weights, mean=c * weights.mean, covariance=independent)
+    block = start_state.blocks[0]
+    moved_pair = replace(block.pair, combined_at=c * block.pair.combined_at)
     moved_state = replace(
         start_state,
         weights=moved,
-        blocks=(replace(start_state.blocks[0], output=other.blocks[0].likelihood.start()),),
+        blocks=(replace(block, pair=moved_pair, output=other.blocks[0].likelihood.start()),),
     )
     found, expected = run(other, moved_state, max_iter=10, tol=None), run(base, start_state, max_iter=10, tol=None)
     assert_allclose(found.lower_bounds, expected.lower_bounds - len(y) * np.log(c), rtol=1e-8, atol=1e-8)
