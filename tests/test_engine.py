@@ -22,6 +22,7 @@ from bemkl.inference import (
     predict,
     run,
 )
+from bemkl.inference.predict import fitted_block
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
@@ -196,6 +197,15 @@ def test_rows_are_predicted_independently(problem):
         one = predict(problem, state, DenseStack(K[:, [i]]))
         assert_allclose(one.probability[0], whole.probability[i], rtol=1e-12)
         assert_allclose(one.variance[0], whole.variance[i], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["exact", "paper"])
+def test_variances_of_intermediate_outputs_only_where_they_are_wanted(problem, rule):
+    state = run(problem, max_iter=5, tol=None).state
+    stack = DenseStack(twin(VARIANTS["mixed tasks"]).queries[0])
+    some = fitted_block(problem, state).predict(stack, rule)
+    assert some.intermediate_variance is None
+    assert np.array_equal(some.variance, predict(problem, state, stack, predictive=rule).variance)
 
 
 def test_row_blocks_do_not_show(problem, monkeypatch):

@@ -92,6 +92,20 @@ class TestInverse:
         assert_allclose(inverse @ matrix, np.eye(size), atol=1e-13)
         assert_allclose(Cholesky.of(matrix, "weights").inverse_diagonal(), inverse.diagonal(), rtol=1e-12)
 
+    @pytest.mark.parametrize("shape", [(7,), (1, 7), (2, 3, 7)])
+    def test_roots(self, shape):
+        """Squared lengths after a product with a root are quadratic forms; what is multiplied stays as it was."""
+        A = np.random.default_rng(0).normal(size=(7, 7))
+        matrix, rows = A @ A.T + np.diag(10.0 ** np.arange(7)), np.random.default_rng(1).normal(size=shape)
+        factor, before = Cholesky.of(matrix, "weights"), rows.copy()
+        white = factor.whitener()(rows)
+        assert white.shape == shape
+        assert_allclose(np.sum(white**2, axis=-1), np.sum(rows * (rows @ np.linalg.inv(matrix)), axis=-1), rtol=1e-11)
+        columns = rows.reshape(-1, 7).T
+        rooted = factor.root_times(columns)
+        assert_allclose(np.sum(rooted**2, axis=0), np.sum(columns * (matrix @ columns), axis=0), rtol=1e-12)
+        assert_array_equal(rows, before)
+
     def test_singular_to_rounding(self):
         column = np.linspace(1.0, 2.0, 30)[:, None]
         inverse, logdet = inverse_and_logdet(column @ column.T, "weights")

@@ -85,6 +85,12 @@ class TestVerbs:
         x = RNG.normal(size=SIZE)
         assert_allclose(matrix.solver("weights")(x), np.linalg.solve(values, x), rtol=1e-12, atol=1e-14)
 
+    def test_squares(self, pair):
+        matrix, values = pair
+        x = RNG.normal(size=(SIZE, 5))
+        parts, weights = matrix.squares("weights")(x)
+        assert_allclose(weights @ parts**2, np.einsum("in,ij,jn->n", x, values, x), rtol=1e-12)
+
 
 class TestForm:
     def test_a_sum_of_products_is_thin_only_where_that_pays(self):

@@ -102,6 +102,43 @@ class Cholesky:
         scaled: Array = self.scale * solution
         return scaled
 
+    def whitener(self) -> Callable[[Array], Array]:
+        """
+        Return what multiplies rows with a root of the inverse: their squared lengths become quadratic forms of it.
+
+        Returns
+        -------
+        callable
+            Maps rows of shape (..., n) to products of the same shape.
+        """
+        root, scale = _inverted(self.factor), self.scale
+
+        def whiten(rows: Array) -> Array:
+            scaled = (rows * scale).reshape(-1, len(scale))
+            # The transpose of an array in C order is in LAPACK's order: nothing is copied.
+            product: Array = dtrmm(1.0, root, scaled.T, lower=1, overwrite_b=1).T
+            return product.reshape(rows.shape)
+
+        return whiten
+
+    def root_times(self, columns: Array) -> Array:
+        """
+        Multiply columns with a root of the matrix: their squared lengths become quadratic forms of it.
+
+        Parameters
+        ----------
+        columns : ndarray of shape (n, n_columns)
+            The columns.
+
+        Returns
+        -------
+        ndarray of shape (n, n_columns)
+            The products.
+        """
+        scaled = columns / self.scale[:, None]
+        product: Array = dtrmm(1.0, self.factor, scaled.T, side=1, lower=1, overwrite_b=1).T
+        return product
+
     def inverse(self) -> Array:
         """
         Return the inverse.

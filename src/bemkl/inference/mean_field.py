@@ -278,6 +278,24 @@ class MeanFieldPair:
         spread: Array = self._n_samples * (self.intermediate.covariance @ direction) @ direction
         return spread
 
+    def sample_precision_factor(self, gram: Array, output: int) -> Cholesky:
+        """
+        Rebuild the factor of the inverse covariance of a for one output.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n_basis, n_basis)
+            Gram matrix of the training stack.
+        output : int
+            Which output.
+
+        Returns
+        -------
+        Cholesky
+            The factor.
+        """
+        return sample_precision_factor(gram, self.sample.diagonal[output], self.sample.scale[output])
+
     def sample_covariance(self, gram: Array, output: int) -> Array:
         """
         Rebuild the covariance of a for one output.
@@ -294,7 +312,7 @@ class MeanFieldPair:
         ndarray of shape (n_basis, n_basis)
             The covariance.
         """
-        return sample_precision_factor(gram, self.sample.diagonal[output], self.sample.scale[output]).inverse()
+        return self.sample_precision_factor(gram, output).inverse()
 
 
 def sample_precision_factor(gram: Array, diagonal: Array, scale: float) -> Cholesky:

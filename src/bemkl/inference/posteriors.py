@@ -8,6 +8,7 @@ from bemkl.arrays import Array
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
 from bemkl.inference.symmetric import Symmetric
+from bemkl.linalg import Cholesky
 
 
 class PairPosterior(Protocol):
@@ -55,8 +56,8 @@ class PairPosterior(Protocol):
     def scaled(self, factor: float, *, spread: bool) -> PairPosterior:
         """Multiply the means by a factor, and with the spread also the deviations."""
 
-    def sample_covariance(self, gram: Array, output: int) -> Array:
-        """Covariance of a for one output, shape (n_basis, n_basis)."""
+    def sample_precision_factor(self, gram: Array, output: int) -> Cholesky:
+        """Factor of the inverse covariance of a for one output, from the gram matrix of the training stack."""
 
 
 class Output(Protocol):

@@ -51,8 +51,18 @@ class Symmetric(Protocol):
     def solver(self, name: str) -> Callable[[Array], Array]:
         """Return what solves systems with a positive definite matrix."""
 
+    def squares(self, name: str) -> Squares:
+        """Return what splits the quadratic forms of a positive definite matrix into squares."""
+
     def coordinates(self, vector: Array) -> Coordinates:
         """Return the product with a (size,) vector that changes one entry at a time."""
+
+
+Squares = Callable[[Array], tuple[Array, Array]]
+"""
+Maps (size, n_columns) vectors to (n_parts, n_columns) numbers and (n_parts,) weights: the quadratic form of each vector
+is the weighted sum of the squares of its numbers.
+"""
 
 
 class Coordinates(Protocol):
@@ -208,6 +218,23 @@ class Dense:
             Maps a right-hand side of shape (size,) to the solution.
         """
         return Cholesky.of(self.values, name).solve
+
+    def squares(self, name: str) -> Squares:
+        """
+        Return what splits the quadratic forms of a positive definite matrix into squares, half the work of a product.
+
+        Parameters
+        ----------
+        name : str
+            What the matrix belongs to, for the error.
+
+        Returns
+        -------
+        callable
+            Maps vectors to numbers and weights.
+        """
+        root, ones = Cholesky.of(self.values, name), np.ones(len(self.values))
+        return lambda columns: (root.root_times(columns), ones)
 
     def coordinates(self, vector: Array) -> DenseCoordinates:
         """

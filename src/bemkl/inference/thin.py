@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.symmetric import Dense, Symmetric
+from bemkl.inference.symmetric import Dense, Squares, Symmetric
 from bemkl.linalg import WAY_OUT, Cholesky
 
 _FEW = 3
@@ -243,6 +243,23 @@ class Thin:
             return Cholesky.of(np.asarray(self), name).solve
         inverse, _ = self.inverse_and_logdet(name)
         return lambda right: inverse @ right
+
+    def squares(self, name: str) -> Squares:
+        """
+        Return what splits quadratic forms into squares.
+
+        Parameters
+        ----------
+        name : str
+            Not needed here.
+
+        Returns
+        -------
+        callable
+            Maps vectors to numbers and weights.
+        """
+        weights = np.concatenate([self.main, self.core])
+        return lambda columns: (np.concatenate([columns, self.factor.T @ columns]), weights)
 
     def coordinates(self, vector: Array) -> ThinCoordinates:
         """
