@@ -91,7 +91,7 @@ def pair_log_ratio(problem, block, here, o, b, e, size, rng):
     ratio = precision_log_density(problem.priors.sample, lam) - log_q
     ups, log_q = draw_precision(one_output(here.intermediate_precision, o), (), size, rng)
     ratio += precision_log_density(problem.priors.intermediate, ups) - log_q
-    q = multivariate_normal(pair.sample_mean[o], pair.sample_covariance(block.stack.gram(), o))
+    q = multivariate_normal(pair.sample_mean[o], pair.sample_precision_factor(block.stack.gram(), o).inverse())
     a = q.rvs(size, random_state=rng).reshape(size, -1)
     ratio += sum_entries(norm.logpdf(a, scale=lam**-0.5)) - q.logpdf(a)
     root = np.linalg.cholesky(pair.intermediate.covariance[o])
@@ -134,7 +134,7 @@ def draw_new(problem, state, query, block, o, size, rng):
     """Return draws of g (size, P, n) and of f or y (size, n) at new samples."""
     here, weights = state.blocks[block], state.weights
     gram = problem.blocks[block].stack.gram()
-    a = rng.multivariate_normal(here.pair.sample_mean[o], here.pair.sample_covariance(gram, o), size)
+    a = rng.multivariate_normal(here.pair.sample_mean[o], here.pair.sample_precision_factor(gram, o).inverse(), size)
     ups, _ = draw_precision(one_output(here.intermediate_precision, o), (), size, rng)
     g = np.einsum("mid,sd->smi", query, a)
     g += rng.standard_normal(g.shape) * ups[:, None, None] ** -0.5

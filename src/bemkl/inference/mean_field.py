@@ -296,24 +296,6 @@ class MeanFieldPair:
         """
         return sample_precision_factor(gram, self.sample.diagonal[output], self.sample.scale[output])
 
-    def sample_covariance(self, gram: Array, output: int) -> Array:
-        """
-        Rebuild the covariance of a for one output.
-
-        Parameters
-        ----------
-        gram : ndarray of shape (n_basis, n_basis)
-            Gram matrix of the training stack.
-        output : int
-            Which output.
-
-        Returns
-        -------
-        ndarray of shape (n_basis, n_basis)
-            The covariance.
-        """
-        return self.sample_precision_factor(gram, output).inverse()
-
 
 def sample_precision_factor(gram: Array, diagonal: Array, scale: float) -> Cholesky:
     r"""
