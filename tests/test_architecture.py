@@ -16,10 +16,11 @@ ARROWS = {
     "exceptions": set(),
     "special": {"arrays"},
     "linalg": {"arrays"},
+    "rough": {"arrays", "linalg"},
     "threads": set(),
     "distributions": {"arrays", "special"},
     "kernels": {"arrays", "kernels"},
-    "inference": {"arrays", "exceptions", "special", "distributions", "linalg", "threads", "inference"},
+    "inference": {"arrays", "exceptions", "special", "distributions", "linalg", "rough", "threads", "inference"},
     "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
     "files": {"arrays", "kernels", "files"},
     "persistence": {"exceptions", "files", "kernels"},
@@ -92,6 +93,7 @@ PLUG_INS = {"pair", "weights", "likelihoods"}
 OUTSIDE = {
     "scipy": {
         "linalg",
+        "rough",
         "threads",
         "special",
         "distributions",

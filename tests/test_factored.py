@@ -63,6 +63,20 @@ class TestCompiledLoops:
             assert_allclose(found.T @ found, K, atol=1e-11 * K.max())
             assert_allclose(found[0], expected[0], rtol=1e-13)
 
+    def test_exponentials(self):
+        """To the last digit, with the ends of the range."""
+        loops = pytest.importorskip("bemkl.kernels.loops")
+        x = -np.concatenate([np.geomspace(1e-300, 700.0, 2000), np.linspace(0.0, 1.0, 1001)])
+        found = np.array([loops.exponential(value) for value in x])
+        assert_allclose(found, np.exp(x), rtol=4.5e-16)
+        assert [loops.exponential(value) for value in (-0.0, -708.5, -1e5, -1e300, -np.inf)] == [
+            1.0,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+        ]
+
     def test_kernels_without_a_loop(self):
         assert compiled_steps("matern", X, {"length": 1.0}) is None
 

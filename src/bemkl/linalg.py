@@ -71,12 +71,7 @@ class Cholesky:
         numpy.linalg.LinAlgError
             If the matrix is not finite, or not positive definite even with the largest jitter.
         """
-        diagonal = matrix.diagonal()
-        if not ((diagonal > 0.0).all() and np.isfinite(matrix).all()):
-            raise np.linalg.LinAlgError(
-                f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}"
-            )
-        scale = 1.0 / np.sqrt(diagonal)
+        scale = unit_scale(matrix, name)
         return cls(_factor(matrix, scale, name), scale)
 
     @property
@@ -199,6 +194,34 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     """
     factor = Cholesky.of(matrix, name)
     return factor.inverse(), factor.inverse_logdet
+
+
+def unit_scale(matrix: Array, name: str) -> Array:
+    """
+    Return what scales a matrix to a unit diagonal.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Symmetric positive definite.
+    name : str
+        What the matrix is the precision of, for the error.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Inverse roots of the matrix's diagonal.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not finite, or has no positive diagonal.
+    """
+    diagonal = matrix.diagonal()
+    if not ((diagonal > 0.0).all() and np.isfinite(matrix).all()):
+        raise np.linalg.LinAlgError(f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}")
+    scale: Array = 1.0 / np.sqrt(diagonal)
+    return scale
 
 
 def _factor(matrix: Array, scale: Array, name: str) -> Array:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpotrf
 
 from bemkl.arrays import Array
 
@@ -90,7 +92,12 @@ class LowRank:
             return
         # The last columns of a factor are as small as its tolerance: a ridge of the size of rounding keeps the rest.
         inner.flat[:: len(inner) + 1] += _RIDGE * len(inner) * trace
-        np.matmul(np.linalg.cholesky(inner).T, self.right, out=out)
+        factor, failed = dpotrf(inner.T, lower=1, clean=1, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("a kernel's factor has numbers too far apart to be multiplied with itself.")
+        out[:] = self.right
+        # Transposes of arrays in C order are in LAPACK's order: the product is made in place.
+        dtrmm(1.0, factor, out.T, side=1, lower=1, overwrite_b=1)
 
     def rows(self, chosen: slice) -> Array:
         """

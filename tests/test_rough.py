@@ -1,0 +1,74 @@
+"""Single precision where it is enough: close to double precision, at any scale, and honest where it is not."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bemkl.inference import Block, NewtonMeans, NewtonWeights, Probit, Problem, ascend, joint_means
+from bemkl.kernels import DenseStack, gaussian
+from bemkl.rough import rough_gram, rough_solver
+
+RNG = np.random.default_rng(0)
+SINGLE = 1e-5  # a hundred roundings of single precision
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-120, 1e120])
+def test_gram(size):
+    matrix = RNG.normal(size=(30, 110))
+    assert_allclose(rough_gram(size * matrix), size**2 * (matrix.T @ matrix), rtol=0, atol=SINGLE * 30 * size**2)
+
+
+def test_gram_of_nothing():
+    assert not rough_gram(np.zeros((3, 4))).any()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-150, 1e150])
+def test_solver(size):
+    factor = RNG.normal(size=(120, 120))
+    spread = np.logspace(-20, 20, 120)
+    matrix = size * (factor @ factor.T + 50.0 * np.eye(120)) * np.outer(spread, spread)
+    solution = RNG.normal(size=120) / spread
+    found = rough_solver(matrix, "weights")(matrix @ solution)
+    assert_allclose(found * spread, solution * spread, rtol=0, atol=SINGLE)
+
+
+def test_solver_of_nothing():
+    assert not rough_solver(np.eye(3), "weights")(np.zeros(3)).any()
+
+
+def test_too_few_digits():
+    """Nearly singular, singular and indefinite matrices are handed back to double precision."""
+    same = np.ones((120, 120))
+    for matrix in (same + 1e-6 * np.eye(120), same, same - 0.5 * np.eye(120)):
+        assert rough_solver(matrix, "weights") is None
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite(bad):
+    with pytest.raises(np.linalg.LinAlgError, match="precision of the sample weights is not finite"):
+        rough_solver(np.diag([1.0, bad]), "sample weights")
+
+
+def problem():
+    X = np.random.default_rng(1).normal(size=(130, 3))
+    columns = [X[:, m : m + 1] for m in range(3)]
+    kernels = np.stack([gaussian(column, column, width) for column in columns for width in (1.0, 2.0)])
+    y = np.where(X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.0, 1.0, -1.0)
+    return Problem([Block(DenseStack(kernels), Probit(y))], pair=NewtonMeans(), weights=NewtonWeights())
+
+
+def test_a_fit_ends_where_double_precision_ends(monkeypatch):
+    rough = ascend(problem(), tol=1e-12)
+    monkeypatch.setattr(joint_means, "_MANY", np.inf)
+    exact = ascend(problem(), tol=1e-12)
+    assert rough.converged
+    assert_allclose(rough.lower_bound, exact.lower_bound, rtol=1e-10)
+    assert_allclose(rough.state.weights.mean, exact.state.weights.mean, rtol=1e-5, atol=1e-7)
+
+
+def test_a_fit_that_single_precision_cannot_help(monkeypatch):
+    """Where every rough factor is refused, the path is that of double precision, digit by digit."""
+    monkeypatch.setattr(joint_means, "rough_solver", lambda matrix, name: None)
+    without = ascend(problem())
+    monkeypatch.setattr(joint_means, "_MANY", np.inf)
+    assert ascend(problem()).lower_bounds.tolist() == without.lower_bounds.tolist()
