@@ -10,34 +10,41 @@ from scipy.linalg.lapack import spotrf, spotrs
 from bemkl.arrays import Array
 from bemkl.linalg import unit_scale
 
+_BLOCK = 128
+"""Rows that are scaled at a time, because a matrix in double precision is as large as all that is saved."""
+
 _RELIABLE = 1e-5
 """Squared pivots of a matrix with unit diagonal that rounding leaves two digits of."""
 
 
-def rough_gram(matrix: Array) -> Array:
-    """
-    Multiply the transpose of a matrix with it.
+def rough_gram(matrix: Array, weights: Array) -> Array:
+    r"""
+    Sum the weighted outer products of the rows of a matrix, :math:`\sum_i w_i \boldsymbol x_i \boldsymbol x_i^\top`.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_rows, size)
         The matrix.
+    weights : ndarray of shape (n_rows,)
+        Weights of the rows, not negative.
 
     Returns
     -------
     ndarray of shape (size, size)
-        The product.
+        The sum.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rough_gram(np.full((2, 200), 1e100))[0, :2].round(-195)
+    >>> rough_gram(np.full((2, 200), 1e100), np.ones(2))[0, :2].round(-195)
     array([2.e+200, 2.e+200])
     """
     # Single precision has a small range: what is multiplied there is at most 1.
-    size = max(float(matrix.max()), -float(matrix.min()))
-    scaled = (matrix * (1.0 / size if size > 0.0 else 1.0)).astype(np.float32)
-    return size**2 * (scaled.T @ scaled).astype(np.float64)
+    largest, heaviest = max(float(matrix.max()), -float(matrix.min())) or 1.0, float(weights.max()) or 1.0
+    roots = (np.sqrt(weights / heaviest) / largest)[:, None]
+    scaled = np.multiply(matrix, roots, out=np.empty(matrix.shape, np.float32), casting="same_kind")
+    total: Array = np.multiply(scaled.T @ scaled, heaviest * largest**2, dtype=np.float64)
+    return total
 
 
 def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
@@ -66,9 +73,11 @@ def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
     True
     """
     scale = unit_scale(matrix, name)
-    scaled = matrix * scale
-    scaled *= scale[:, None]
-    factor, failed = spotrf(scaled.astype(np.float32).T, lower=1, clean=0, overwrite_a=1)
+    scaled = np.empty(matrix.shape, np.float32)
+    for first in range(0, len(matrix), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        scaled[rows] = matrix[rows] * scale * scale[rows, None]
+    factor, failed = spotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
     if failed or factor.diagonal().min() ** 2 < _RELIABLE:
         return None
 

@@ -164,14 +164,20 @@ def combined_kernel(stack: Stack, coupling: Coupling, weights: Array) -> Solvers
     combined = stack.combine(weights)
     along, across = coupling.rank_one()
 
+    def system(squared: Array, o: int) -> Array:
+        # Some rows at a time: another matrix of this size would be the peak of a fit of many samples.
+        for first in range(0, len(squared), _MANY):
+            rows = slice(first, first + _MANY)
+            squared[rows] += across[o] * stack.gram()[rows]
+        return _with_prior(squared, coupling, o)
+
     def solver(o: int) -> Solve:
+        if len(combined.T) >= _MANY:
+            roughly = rough_solver(system(rough_gram(combined, along[o]), o), _NAME)
+            if roughly is not None:
+                return roughly
         root = np.sqrt(along[o])[:, None] * combined
-
-        def system(squared: Array) -> Array:
-            return _with_prior(squared + across[o] * stack.gram(), coupling, o)
-
-        roughly = rough_solver(system(rough_gram(root)), _NAME) if len(combined.T) >= _MANY else None
-        return roughly or Cholesky.of(system(root.T @ root), _NAME).solve
+        return Cholesky.of(system(root.T @ root, o), _NAME).solve
 
     return _for_each(solver, coupling)
 

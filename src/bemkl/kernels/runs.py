@@ -89,7 +89,7 @@ class Run:
 
 def in_runs(kernels: Iterable[LowRank | Full]) -> tuple[list[LowRank | Full], list[Run]]:
     """
-    Copy thin factors into runs, a few at a time.
+    Copy thin factors into runs, a few at a time; one that fills a run alone is not copied.
 
     Parameters
     ----------
@@ -145,7 +145,11 @@ def _is_shared(kernel: LowRank) -> bool:
 def _run(members: dict[int, LowRank]) -> Run:
     """Put factors one below the other."""
     kernels = list(members.values())
-    left = np.concatenate([kernel.left for kernel in kernels])
-    right = left if _is_shared(kernels[0]) else np.concatenate([kernel.right for kernel in kernels])
+    left = _below_each_other([kernel.left for kernel in kernels])
+    right = left if _is_shared(kernels[0]) else _below_each_other([kernel.right for kernel in kernels])
     ends = np.cumsum([len(kernel.left) for kernel in kernels])
     return Run(np.array(list(members), dtype=np.intp), ends.astype(np.intp), left, right)
+
+
+def _below_each_other(parts: list[Array]) -> Array:
+    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)

@@ -75,7 +75,9 @@ class Sketch:
             return np.zeros((self._left.shape[1], self._right.shape[1]))
         own = (full / largest).astype(self._left.dtype)
         if self._left is not self._right:
-            return largest * np.asarray((own[:, None] * self._left).T @ self._right, dtype=np.float64)
+            # Of the two, the factors of the basis points are the smaller ones.
+            product: Array = np.multiply(self._left.T @ (own[:, None] * self._right), largest, dtype=np.float64)
+            return product
         # A symmetric product costs half of a general one, but needs weights of one sign.
         total = np.zeros((self._left.shape[1], self._left.shape[1]))
         for sign in (1.0, -1.0):
