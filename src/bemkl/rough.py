@@ -13,8 +13,8 @@ from bemkl.linalg import unit_scale
 _BLOCK = 128
 """Rows that are scaled at a time, because a matrix in double precision is as large as all that is saved."""
 
-_RELIABLE = 1e-5
-"""Squared pivots of a matrix with unit diagonal that rounding leaves two digits of."""
+_RIDGE = 1e-5
+"""Added to a unit diagonal, where rounding leaves no more than two digits of what is smaller."""
 
 
 def rough_gram(matrix: Array, weights: Array) -> Array:
@@ -49,7 +49,7 @@ def rough_gram(matrix: Array, weights: Array) -> Array:
 
 def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
     """
-    Factor a symmetric positive definite matrix.
+    Factor a symmetric positive definite matrix, scaled to a unit diagonal and with a ridge of 1e-5.
 
     Parameters
     ----------
@@ -61,24 +61,24 @@ def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
     Returns
     -------
     callable or None
-        Maps a right-hand side of shape (size,) to the solution; None where single precision has too few digits.
+        Maps a right-hand side of shape (size,) to the solution; None where single precision finds the matrix
+        indefinite.
 
     Examples
     --------
     >>> import numpy as np
     >>> values = np.logspace(0, 40, 200)
-    >>> rough_solver(np.diag(values), "weights")(values)[:3].round(6)
+    >>> rough_solver(np.diag(values), "weights")(values)[:3].round(4)
     array([1., 1., 1.])
-    >>> rough_solver(np.eye(200) + 1e6, "weights") is None
-    True
     """
     scale = unit_scale(matrix, name)
     scaled = np.empty(matrix.shape, np.float32)
     for first in range(0, len(matrix), _BLOCK):
         rows = slice(first, first + _BLOCK)
         scaled[rows] = matrix[rows] * scale * scale[rows, None]
+    scaled.flat[:: len(scaled) + 1] += _RIDGE
     factor, failed = spotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
-    if failed or factor.diagonal().min() ** 2 < _RELIABLE:
+    if failed:
         return None
 
     def solve(right: Array) -> Array:

@@ -23,6 +23,7 @@ Preconditioner = Callable[[Stack, Coupling, Array], Solvers]
 _RESIDUAL_FLOOR = 1e-28
 _CLOSE = 0.15
 _NAME = "sample weights"
+_BLOCK = 128
 _MANY = 100
 """Basis points from which single precision saves time."""
 
@@ -166,8 +167,8 @@ def combined_kernel(stack: Stack, coupling: Coupling, weights: Array) -> Solvers
 
     def system(squared: Array, o: int) -> Array:
         # Some rows at a time: another matrix of this size would be the peak of a fit of many samples.
-        for first in range(0, len(squared), _MANY):
-            rows = slice(first, first + _MANY)
+        for first in range(0, len(squared), _BLOCK):
+            rows = slice(first, first + _BLOCK)
             squared[rows] += across[o] * stack.gram()[rows]
         return _with_prior(squared, coupling, o)
 
