@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg.lapack import spotrf, spotrs
 
 from bemkl.arrays import Array
 from bemkl.linalg import unit_scale
 
+Single = npt.NDArray[np.float32]
+
 _BLOCK = 128
 """Rows that are scaled at a time, because a matrix in double precision is as large as all that is saved."""
 
-_RIDGE = 1e-5
-"""Added to a unit diagonal, where rounding leaves no more than two digits of what is smaller."""
+_RIDGES = (1e-5, 1e-4)
+"""Added to a unit diagonal, because rounding hides what is smaller: the second for several thousand rows."""
 
 
 def rough_gram(matrix: Array, weights: Array) -> Array:
@@ -49,7 +53,7 @@ def rough_gram(matrix: Array, weights: Array) -> Array:
 
 def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
     """
-    Factor a symmetric positive definite matrix, scaled to a unit diagonal and with a ridge of 1e-5.
+    Factor a symmetric positive definite matrix, scaled to a unit diagonal and with a ridge of 1e-5 or 1e-4.
 
     Parameters
     ----------
@@ -72,20 +76,27 @@ def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
     array([1., 1., 1.])
     """
     scale = unit_scale(matrix, name)
+    for ridge in _RIDGES:
+        factor, failed = spotrf(_with_unit_diagonal(matrix, scale, ridge).T, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return partial(_solve, factor, scale)
+    return None
+
+
+def _with_unit_diagonal(matrix: Array, scale: Array, ridge: float) -> Single:
+    """Scale a matrix in single precision."""
     scaled = np.empty(matrix.shape, np.float32)
     for first in range(0, len(matrix), _BLOCK):
         rows = slice(first, first + _BLOCK)
         scaled[rows] = matrix[rows] * scale * scale[rows, None]
-    scaled.flat[:: len(scaled) + 1] += _RIDGE
-    factor, failed = spotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        return None
+    scaled.flat[:: len(scaled) + 1] += ridge
+    return scaled
 
-    def solve(right: Array) -> Array:
-        values = scale * right
-        size = float(np.abs(values).max()) or 1.0
-        solution, _ = spotrs(factor, (values / size).astype(np.float32), lower=1)
-        scaled: Array = scale * (size * solution.astype(np.float64))
-        return scaled
 
-    return solve
+def _solve(factor: Single, scale: Array, right: Array) -> Array:
+    """Solve a system with the factor of a scaled matrix."""
+    values = scale * right
+    size = float(np.abs(values).max()) or 1.0
+    solution, _ = spotrs(factor, (values / size).astype(np.float32), lower=1)
+    scaled: Array = scale * (size * solution.astype(np.float64))
+    return scaled
