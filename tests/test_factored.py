@@ -11,11 +11,12 @@ from sklearn.datasets import load_breast_cancer
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, paper_bank, stack_kernels
 from bemkl.inference import NewtonMeans, NewtonWeights, run
-from bemkl.kernels import DenseStack, FactoredStack, compiled, gaussian
+from bemkl.kernels import DenseStack, FactoredStack, compiled, gaussian, runs
 from bemkl.kernels.cholesky import compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps
 from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.registry import NAMED
+from bemkl.kernels.runs import in_runs
 from bemkl.kernels.scaling import SCALINGS
 
 RNG = np.random.default_rng(0)
@@ -256,6 +257,26 @@ class TestFactoredStack:
         K[0, 1] = 0.5
         stack = FactoredStack([Full(K), LowRank(ones, ones), LowRank(ones, 2.0 * ones)])
         assert_array_equal(stack.asymmetries(), [0.5, 0.0, 0.0])
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_roots_wherever_they_are_written(self, order):
+        factor = RNG.normal(size=(4, 9))
+        out = np.empty((4, 9), order=order)
+        LowRank(factor, factor).write_root(out)
+        assert_allclose(out.T @ out, np.linalg.matrix_power(factor.T @ factor, 2), atol=1e-11)
+
+    def test_roots_out_of_range(self):
+        """Squares that underflow, so that no ridge is left."""
+        tiny = np.full((2, 5), 1e-160)
+        with pytest.raises(np.linalg.LinAlgError, match="factor has numbers too far apart or too small"):
+            LowRank(tiny, tiny).write_root(np.empty((2, 5)))
+
+    def test_a_factor_that_fills_a_run_is_not_copied(self, monkeypatch):
+        monkeypatch.setattr(runs, "_VALUES", 8)
+        long, short = np.ones((2, 5)), np.ones((1, 5))
+        kernels, found = in_runs([LowRank(long, long), LowRank(short, short)])
+        assert found[0].left is long
+        assert not np.shares_memory(kernels[1].left, long)
 
     def test_long_runs_of_roots(self, monkeypatch, pair):
         stack, dense = pair

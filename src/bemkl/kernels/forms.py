@@ -94,10 +94,14 @@ class LowRank:
         inner.flat[:: len(inner) + 1] += _RIDGE * len(inner) * trace
         factor, failed = dpotrf(inner.T, lower=1, clean=1, overwrite_a=1)
         if failed:
-            raise np.linalg.LinAlgError("a kernel's factor has numbers too far apart to be multiplied with itself.")
+            raise np.linalg.LinAlgError(
+                "kernels: a factor has numbers too far apart or too small to be squared. Scale the kernel."
+            )
         out[:] = self.right
-        # Transposes of arrays in C order are in LAPACK's order: the product is made in place.
-        dtrmm(1.0, factor, out.T, side=1, lower=1, overwrite_b=1)
+        # The transpose of an array in C order is in LAPACK's order: the product is made in place.
+        product = dtrmm(1.0, factor, out.T, side=1, lower=1, overwrite_b=1).T
+        if not np.may_share_memory(product, out):
+            out[:] = product
 
     def rows(self, chosen: slice) -> Array:
         """
