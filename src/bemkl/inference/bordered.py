@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,20 +165,20 @@ class Bordered:
         biases = np.diag(1.0 / self.corner) - shares.T @ cross
         return JointCovariance(0.5 * (biases + biases.T), cross, kernels), logdet - float(np.log(self.corner).sum())
 
-    def solve(self, right: Array) -> Array:
+    def solver(self) -> Callable[[Array], Array]:
         """
-        Solve a system with a positive definite matrix.
-
-        Parameters
-        ----------
-        right : ndarray of shape (n_biases + n_kernels,)
-            Right-hand side.
+        Return what solves systems with a positive definite matrix.
 
         Returns
         -------
-        ndarray of shape (n_biases + n_kernels,)
-            The solution.
+        callable
+            Maps a right-hand side of shape (n_biases + n_kernels,) to the solution.
         """
-        b, e = right[: len(self.corner)], right[len(self.corner) :]
-        weights = self._without_biases().solver(_NAME)(e - (b / self.corner) @ self.link)
-        return np.concatenate([(b - self.link @ weights) / self.corner, weights])
+        solve_kernels = self._without_biases().solver(_NAME)
+
+        def solve(right: Array) -> Array:
+            b, e = right[: len(self.corner)], right[len(self.corner) :]
+            weights = solve_kernels(e - (b / self.corner) @ self.link)
+            return np.concatenate([(b - self.link @ weights) / self.corner, weights])
+
+        return solve

@@ -66,7 +66,8 @@ class Factorized(Free):
 
     def _update(self, weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
         precision = precision_of(weights, evidence)
-        mean = newton_mean(weights, evidence, precision) if self.bold else precision.solve(pull_of(evidence))
+        solve = precision.solver()
+        mean = newton_mean(weights, evidence, precision, solve) if self.bold else solve(pull_of(evidence))
         variance = 1.0 / precision.diagonal()
         return replace(
             weights,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,8 @@ Preconditioner = Callable[[Stack, Coupling, Array], Solvers]
 
 _RESIDUAL_FLOOR = 1e-28
 _CLOSE = 0.15
+_PARALLEL = 1e-8
+_ACROSS = 0.5
 _NAME = "sample weights"
 _BLOCK = 128
 _MANY = 100
@@ -103,12 +106,13 @@ def update_means(
     combined_at = _weights_to_combine(pair, context.weights.mean)
     solvers = (preconditioner or combined_kernel)(stack, coupling, combined_at)
     for outputs in _groups(coupled.shape, lam.shape[1]):
-        x, Kx, MKx = _conjugate_gradients(
-            stack, coupling, outputs, residual[outputs], solvers(outputs), n_steps, good_length
+        here = _Move(pair.sample.mean[outputs], pair.projection[outputs], coupled[outputs])
+        move = _conjugate_gradients(
+            stack, coupling, outputs, residual[outputs], here, solvers(outputs), n_steps, good_length
         )
-        mean[outputs] = pair.sample.mean[outputs] + x
-        projection[outputs] = pair.projection[outputs] + Kx
-        coupled[outputs] += MKx
+        np.add(here.mean, move.mean, out=mean[outputs])
+        np.add(here.projection, move.projection, out=projection[outputs])
+        coupled[outputs] += move.coupled
     # In place: arrays over all kernels and samples are the largest of a fit.
     coupled /= upsilon
     intermediate = np.subtract(projection, coupled, out=coupled)
@@ -169,7 +173,7 @@ def combined_kernel(stack: Stack, coupling: Coupling, weights: Array) -> Solvers
         # Some rows at a time: another matrix of this size would be the peak of a fit of many samples.
         for first in range(0, len(squared), _BLOCK):
             rows = slice(first, first + _BLOCK)
-            squared[rows] += across[o] * stack.gram()[rows]
+            squared[rows] += _ACROSS * across[o] * stack.gram()[rows]
         return _with_prior(squared, coupling, o)
 
     def solver(o: int) -> Solve:
@@ -219,47 +223,77 @@ def _for_each(solver: Callable[[int], Solve], coupling: Coupling) -> Solvers:
     return lambda outputs: [solver(o) for o in range(*outputs.indices(n_outputs))]
 
 
+class _Move(NamedTuple):
+    """A move x of the means of a, (n_outputs, n_basis), with K x and M K x, (n_outputs, n_kernels, n_samples)."""
+
+    mean: Array
+    projection: Array
+    coupled: Array
+
+    def dot(self, other: _Move, lam: Array) -> Array:
+        """Return the quadratic model's product of two moves, an output."""
+        return _dot(lam * self.mean, other.mean) + _dot(self.projection, other.coupled)
+
+    def become(self, length: Array, other: _Move, share: Array) -> None:
+        """Turn into a sum with another move, each times a number an output."""
+        for here, there in zip(self, other, strict=True):
+            axes = (slice(None), *[None] * (here.ndim - 1))
+            here *= length[axes]
+            if share.any():
+                here += share[axes] * there
+
+
 def _conjugate_gradients(
     stack: Stack,
     coupling: Coupling,
     outputs: slice,
     residual: Array,
+    means: _Move,
     solvers: list[Solve],
     n_steps: int,
     good_length: float,
-) -> tuple[Array, Array, Array]:
+) -> _Move:
     """
     Take steps from zero; each raises the quadratic model.
 
-    Returns the steps x of the means, shape (n_outputs, n_basis), with K x and M K x, shape (n_outputs, n_kernels,
-    n_samples).
+    Every step is the best one in the plane of the preconditioned residual and another direction. That is the step
+    before, which makes these conjugate gradients; and at first the means themselves, whose scale moves slowly and
+    whose products are known.
     """
-
-    def precondition(r: Array) -> Array:
-        return np.stack([solve(row) for solve, row in zip(solvers, r, strict=True)])
-
-    lam = coupling.context.sample_precision[outputs]
-    x, r, z = np.zeros_like(residual), residual, precondition(residual)
-    Kx: Array = np.zeros(1)
-    MKx: Array = np.zeros(1)
-    p, rho = z, _dot(residual, z)
-    floor = _RESIDUAL_FLOOR * rho
+    lam, r, other = coupling.context.sample_precision[outputs], residual, means
+    total: _Move | None = None
+    floor = np.zeros(len(residual))
     for step in range(n_steps):
-        Kp = stack.project(p)
-        MKp = coupling.couple(Kp, outputs)
-        curvature = _dot(lam * p, p) + _dot(Kp, MKp)
-        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=(rho > floor) & (curvature > 0.0))
-        x = x + length[:, None] * p
-        Kx = Kx + length[:, None, None] * Kp
-        MKx = MKx + length[:, None, None] * MKp
+        z = np.stack([solve(row) for solve, row in zip(solvers, r, strict=True)])
+        floor = floor if step else _RESIDUAL_FLOOR * _dot(r, z)
+        Kz = stack.project(z)
+        move = _Move(z, Kz, coupling.couple(Kz, outputs))
+        length, share = _best_in_plane(r, move, other, lam, floor)
+        move.become(length, other, share)
+        if total is None:
+            total = move
+        else:
+            total.become(np.ones_like(length), move, np.ones_like(length))
         well = (length > 1.0 / good_length) & (length < good_length)
         if step == n_steps - 1 or (well | (length == 0.0)).all():
             break
-        r = r - length[:, None] * (lam * p + stack.backproject(MKp))
-        z = precondition(r)
-        rho, before = _dot(r, z), rho
-        p = z + np.divide(rho, before, out=np.zeros_like(rho), where=before > 0.0)[:, None] * p
-    return x, Kx, MKx
+        r = r - lam * move.mean - stack.backproject(move.coupled)
+        other = move
+    assert total is not None, "there is at least one step"
+    return total
+
+
+def _best_in_plane(r: Array, move: _Move, other: _Move, lam: Array, floor: Array) -> tuple[Array, Array]:
+    """Maximise the quadratic model over sums of two moves; over the first alone where they are nearly the same."""
+    rise, slope = _dot(r, move.mean), _dot(r, other.mean)
+    curvature, cross, bend = move.dot(move, lam), move.dot(other, lam), other.dot(other, lam)
+    able = (rise > floor) & (curvature > 0.0)
+    determinant = curvature * bend - cross**2
+    both = able & (determinant > _PARALLEL * curvature * bend)
+    alone = np.divide(rise, curvature, out=np.zeros_like(rise), where=able)
+    length = np.divide(bend * rise - cross * slope, determinant, out=alone, where=both)
+    share = np.divide(curvature * slope - cross * rise, determinant, out=np.zeros_like(rise), where=both)
+    return length, share
 
 
 def _dot(left: Array, right: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,11 +14,13 @@ from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.relaxation import RELAXATION
 from bemkl.inference.summaries import Evidence
-from bemkl.inference.symmetric import total
 from bemkl.inference.weights import Free, FreeWeights, precision_of, update_bias_precision
 
 _BOLDEST = 10.0
 _MEEKEST = 0.01
+_MOST_STEPS = 20
+_ENOUGH = 1e-4
+"""Share of the squared error that a Newton step may leave: less saves no sweeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class NewtonWeights(Free):
         """Take the covariance of Eq. (4), and a Newton step of the mean (derivation, section 5)."""
         precision = precision_of(weights, evidence)
         covariance, logdet = precision.inverse_and_logdet()
-        mean = newton_mean(weights, evidence, precision, self.relaxation)
+        mean = newton_mean(weights, evidence, precision, covariance.__matmul__, self.relaxation)
         return replace(weights, mean=mean, covariance=covariance, logdet=logdet)
 
 
@@ -128,7 +130,11 @@ def fixed_point(prior: Gamma, precision: Gamma, count: int, squares: Array, vari
 
 
 def newton_mean(
-    weights: FreeWeights, evidence: Sequence[Evidence], precision: Bordered, relaxation: float = RELAXATION
+    weights: FreeWeights,
+    evidence: Sequence[Evidence],
+    precision: Bordered,
+    solve: Callable[[Array], Array],
+    relaxation: float = RELAXATION,
 ) -> Array:
     """
     Take a Newton step of the means of (b, e), with the targets at their optimum, and go on (derivation, section 5).
@@ -141,6 +147,8 @@ def newton_mean(
         What each block says.
     precision : Bordered
         Precision of (b, e) with the targets fixed.
+    solve : callable
+        Solves systems with that precision.
     relaxation : float
         Length of the step relative to Newton's.
 
@@ -150,28 +158,50 @@ def newton_mean(
         The new means.
     """
     gradient, kernels = -(precision @ weights.mean), slice(weights.n_biases, None)
-    curvatures = []
+    excesses = []
     for block, biases in zip(evidence, weights.bias_slices, strict=True):
         G, tau = block.intermediate_mean, block.output_precision[:, None]
         eta = weights.mean[kernels] @ G + weights.mean[biases, None]
         profile = block.profile(eta)
-        curvatures.append(profile.curvature)
+        excesses.append(profile.curvature - tau)
         pull = tau * eta + profile.gradient
         gradient[biases] += pull.sum(axis=1)
-        gradient[kernels] += np.einsum("lmi,li->m", G, pull)
-    same = all((w == block.output_precision[:, None]).all() for w, block in zip(curvatures, evidence, strict=True))
-    hessian = precision if same else _hessian(weights, evidence, curvatures)
-    return weights.mean + relaxation * hessian.solve(gradient)
+        gradient[kernels] += _sum_over_samples(G, pull)
+
+    def add_excess(vector: Array, out: Array) -> None:
+        for block, biases, excess in zip(evidence, weights.bias_slices, excesses, strict=True):
+            pull = excess * (vector[kernels] @ block.intermediate_mean + vector[biases, None])
+            out[biases] += pull.sum(axis=1)
+            out[kernels] += _sum_over_samples(block.intermediate_mean, pull)
+
+    return weights.mean + relaxation * _newton_step(gradient, solve, add_excess)
 
 
-def _hessian(weights: FreeWeights, evidence: Sequence[Evidence], curvatures: Sequence[Array]) -> Bordered:
-    """Assemble the precision of (b, e) with curvatures in place of the targets' precisions."""
-    link, kernels = [], []
-    for block, w in zip(evidence, curvatures, strict=True):
-        link.append((block.intermediate_mean @ w[:, :, None])[:, :, 0])
-        kernels.append(block.kernel_curvature(w))
-    return Bordered(
-        corner=weights.bias_precision.mean + np.concatenate([w.sum(axis=1) for w in curvatures]),
-        link=np.concatenate(link),
-        kernels=total(kernels).plus_diagonal(weights.kernel_precision.mean),
-    )
+def _sum_over_samples(G: Array, factors: Array) -> Array:
+    """Sum intermediate outputs, (n_outputs, n_kernels, n_samples), times a factor for each output and sample."""
+    total: Array = (G @ factors[:, :, None])[:, :, 0].sum(axis=0)
+    return total
+
+
+def _newton_step(gradient: Array, solve: Callable[[Array], Array], add_excess: Callable[[Array, Array], None]) -> Array:
+    """
+    Solve the system of a Newton step by conjugate gradients.
+
+    The matrix is a precision plus an excess of low rank. What solves systems with the precision is the preconditioner;
+    so its products with the directions are sums of residuals, and come for free.
+    """
+    x, r, z = np.zeros_like(gradient), gradient, solve(gradient)
+    p, along, rho = z, r, float(r @ z)
+    enough = _ENOUGH * rho
+    for _ in range(_MOST_STEPS):
+        if rho <= enough:
+            break
+        product = along.copy()
+        add_excess(p, product)
+        length = rho / float(p @ product)
+        x = x + length * p
+        r = r - length * product
+        z = solve(r)
+        rho, before = float(r @ z), rho
+        p, along = z + (rho / before) * p, r + (rho / before) * along
+    return x
