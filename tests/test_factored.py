@@ -211,7 +211,8 @@ class TestFactoredStack:
     @pytest.mark.parametrize("numba", [True, False])
     def test_runs_of_factors(self, n_outputs, basis, numba, monkeypatch):
         """Factors of many kernels in few arrays: the products of the matrices, compiled or not."""
-        monkeypatch.setattr("bemkl.kernels.runs._VALUES", 1000)
+        for module in ("runs", "shelf"):
+            monkeypatch.setattr(f"bemkl.kernels.{module}._VALUES", 1000)
         monkeypatch.setattr(compiled, "installed", lambda: numba)
         stack, dense = SMOOTH.fit_factored(X, basis=basis), SMOOTH.fit_transform(X, basis=basis).dense()
         assert len(stack._runs) > 1

@@ -90,6 +90,10 @@ def refuse_nonfinite(name: str, array: npt.NDArray[Any]) -> None:
     ValueError
         If some value is NaN or infinite.
     """
+    # A sum costs less than a look at every value; one of finite values may still overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):
+            return
     bad = ~np.isfinite(array)
     if bad.any():
         where = tuple(int(index) for index in np.argwhere(bad)[0])

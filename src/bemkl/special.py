@@ -57,12 +57,11 @@ def inverse_mills(t: Array) -> Array:
 
 def _tail_fraction(t: Array) -> tuple[Array, Array]:
     r"""
-    Return r and s of Laplace's continued fraction, for arguments below the switch point.
+    Return r and s of Laplace's continued fraction, for arguments far below zero.
 
     .. math:: h(-x) = x + r, \qquad r = \frac{1}{x + s}, \qquad s = \frac{2}{x + \frac{3}{x + \dots}}
     """
-    x = np.maximum(-t, _CONTINUED_FRACTION_FROM)
-    s = np.zeros_like(x)
+    x, s = -t, np.zeros_like(t)
     for term in range(_CONTINUED_FRACTION_TERMS, 1, -1):
         s = term / (x + s)
     return 1.0 / (x + s), s
@@ -93,8 +92,9 @@ def truncated_excess(t: Array) -> Array:
     >>> truncated_excess(np.array([-1000.0, 0.0, 50.0])).round(6)
     array([1.00000e-03, 7.97885e-01, 5.00000e+01])
     """
-    r, _ = _tail_fraction(t)
-    excess: Array = np.where(-t > _CONTINUED_FRACTION_FROM, r, inverse_mills(t) + t)
+    excess, tail = np.asarray(inverse_mills(t) + t), t < -_CONTINUED_FRACTION_FROM
+    if tail.any():
+        excess[tail], _ = _tail_fraction(t[tail])
     return excess
 
 
@@ -122,9 +122,11 @@ def truncated_variance(t: Array) -> Array:
     >>> truncated_variance(np.array([-1000.0, 0.0, 50.0])).round(6)
     array([1.0000e-06, 3.6338e-01, 1.0000e+00])
     """
-    r, s = _tail_fraction(t)
-    ratio = inverse_mills(t)
-    variance: Array = np.where(-t > _CONTINUED_FRACTION_FROM, r * (s - r), 1.0 - ratio * (ratio + t))
+    ratio, tail = inverse_mills(t), t < -_CONTINUED_FRACTION_FROM
+    variance = np.asarray(1.0 - ratio * (ratio + t))
+    if tail.any():
+        r, s = _tail_fraction(t[tail])
+        variance[tail] = r * (s - r)
     return variance
 
 

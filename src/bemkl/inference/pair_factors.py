@@ -70,8 +70,10 @@ def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:
         Their log-determinants.
     """
     precisions = np.column_stack([context.intermediate_precision, context.output_precision])
-    distinct, which = np.unique(precisions, axis=0, return_inverse=True)
-    which = which.reshape(-1)  # NumPy 2.0 keeps an axis here
+    distinct, which = precisions[:1], np.zeros(len(precisions), dtype=np.intp)
+    if (precisions != distinct).any():
+        distinct, which = np.unique(precisions, axis=0, return_inverse=True)
+        which = which.reshape(-1)  # NumPy 2.0 keeps an axis here
     found = [
         context.weights.second.times(float(tau)).plus_diagonal(upsilon).inverse_and_logdet("intermediate outputs")
         for upsilon, tau in distinct

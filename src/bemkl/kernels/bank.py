@@ -17,6 +17,7 @@ from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.kernel_stack import KernelStack, distinct
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
+from bemkl.kernels.shelf import Shelf
 from bemkl.kernels.specs import FittedGroup, KernelSpec, gather, learn_group
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import Samples, is_views, read_samples
@@ -143,10 +144,11 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         rows, groups = _restricted(everything, basis, samples)
         tolerance = fraction("tolerance", tolerance)
         fitted: list[FittedGroup] = []
+        shelf = Shelf(samples.n_samples)
 
         def build() -> Iterator[LowRank | Full]:
             for group, whole in zip(groups, everything, strict=True):
-                ready, kernels = build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype)
+                ready, kernels = build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype, shelf)
                 fitted.append(ready)
                 yield from kernels
 

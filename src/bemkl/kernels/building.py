@@ -15,6 +15,7 @@ from bemkl.kernels.cholesky import Column, compressed, from_columns, pivoted_cho
 from bemkl.kernels.compiled import compiled_steps
 from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
+from bemkl.kernels.shelf import Shelf
 from bemkl.kernels.specs import FittedGroup, Member
 
 
@@ -55,7 +56,13 @@ def build_matrices(group: FittedGroup, samples: FittedGroup, scaling: str | None
 
 
 def build_kernels(
-    group: FittedGroup, samples: FittedGroup, rows: Any, scaling: str | None, tolerance: float, dtype: Any
+    group: FittedGroup,
+    samples: FittedGroup,
+    rows: Any,
+    scaling: str | None,
+    tolerance: float,
+    dtype: Any,
+    shelf: Shelf,
 ) -> tuple[FittedGroup, list[LowRank | Full]]:
     """
     Build the training kernels of a group as factors where these are thin, and fit their scalings.
@@ -74,6 +81,8 @@ def build_kernels(
         Accuracy of the factors.
     dtype : dtype
         Precision of kernels that stay matrices.
+    shelf : Shelf
+        Where factors are put.
 
     Returns
     -------
@@ -82,26 +91,30 @@ def build_kernels(
     kernels : list of LowRank or Full
         Its kernels.
     """
-    built = [_factor(group, samples, member, rows, scaling, tolerance) for member in group.members]
+    built = [_factor(group, samples, member, rows, scaling, tolerance, shelf) for member in group.members]
     thick = [m for m, found in enumerate(built) if found is None]
     if thick:
         out = np.empty((len(thick), len(samples.present), len(group.present)), dtype=dtype)
         some = replace(group, members=[group.members[m] for m in thick])
         some = build_matrices(some, some if group is samples else samples, scaling, out)
         scalings: list[Scaling | None] = [*some.scalings] if some.scalings else [None] * len(thick)
-        for m, matrix, fitted in zip(thick, out, scalings, strict=True):
-            tried = group is not samples or _by_column(group.members[m], group)
-            built[m] = _smaller(matrix, None if tried else tolerance), fitted
+        tried = [group is not samples or _by_column(group.members[m], group) for m in thick]
+        for m, kernel, fitted in zip(thick, _smaller(out, tried, tolerance), scalings, strict=True):
+            built[m] = kernel, fitted
     found = [pair for pair in built if pair is not None]
     fitted_ones = [fitted for _, fitted in found if fitted is not None]
     return replace(group, scalings=None if scaling is None else fitted_ones), [kernel for kernel, _ in found]
 
 
-def _smaller(matrix: npt.NDArray[Any], tolerance: float | None) -> LowRank | Full:
-    """Factor a matrix, where that was not tried without it."""
-    factor = None if tolerance is None else compressed(matrix, tolerance)
-    # A copy, because the matrix is part of an array that would stay in memory as a whole.
-    return Full(matrix.copy()) if factor is None else LowRank(factor, factor)
+def _smaller(matrices: npt.NDArray[Any], tried: list[bool], tolerance: float) -> list[LowRank | Full]:
+    """Factor matrices, where that was not tried without them."""
+    factors = [None if done else compressed(matrix, tolerance) for matrix, done in zip(matrices, tried, strict=True)]
+    if any(factor is not None for factor in factors):
+        # The array would stay in memory as a whole for the sake of the others.
+        kept = [matrix.copy() if factor is None else matrix for matrix, factor in zip(matrices, factors, strict=True)]
+    else:
+        kept = list(matrices)
+    return [Full(k) if factor is None else LowRank(factor, factor) for k, factor in zip(kept, factors, strict=True)]
 
 
 def _by_column(member: Member, group: FittedGroup) -> bool:
@@ -110,7 +123,13 @@ def _by_column(member: Member, group: FittedGroup) -> bool:
 
 
 def _factor(
-    group: FittedGroup, samples: FittedGroup, member: Member, rows: Any, scaling: str | None, tolerance: float
+    group: FittedGroup,
+    samples: FittedGroup,
+    member: Member,
+    rows: Any,
+    scaling: str | None,
+    tolerance: float,
+    shelf: Shelf,
 ) -> tuple[LowRank | Full, Scaling | None] | None:
     """Factor one kernel from a few of its columns, and fit its scaling; None where it stays a matrix."""
     present = samples.present
@@ -124,6 +143,7 @@ def _factor(
         diagonal,
         tolerance,
         n_samples * n_basis // (n_samples + n_basis),
+        shelf,
     )
     if factor is None:
         return None
@@ -131,7 +151,9 @@ def _factor(
     if scaling is not None:
         there, basis = group.present > 0.0, factor[:, rows]
         fitted = SCALINGS[scaling](Summary.of_factor(basis, diagonal[rows], there))
-        factor = fitted.apply_to_factor(factor, diagonal, basis)
+        scaled = fitted.apply_to_factor(factor, diagonal, basis)
+        if scaled is not factor:
+            factor[:] = scaled
         if not present.all():
             factor *= present
     right = factor if group is samples else np.ascontiguousarray(factor[:, rows])

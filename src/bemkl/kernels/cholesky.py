@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
+from bemkl.kernels.shelf import Shelf
 
 Column = Callable[[int], Array]
 """Maps the position of a point to its (n_points,) similarities to all points."""
@@ -58,7 +59,9 @@ def from_columns(column: Column) -> Extend:
     return extend
 
 
-def pivoted_cholesky(extend: Extend, diagonal: Array, tolerance: float, most: int) -> Array | None:
+def pivoted_cholesky(
+    extend: Extend, diagonal: Array, tolerance: float, most: int, shelf: Shelf | None = None
+) -> Array | None:
     r"""
     Factor a positive semidefinite kernel matrix by columns chosen where the remainder is largest.
 
@@ -77,6 +80,8 @@ def pivoted_cholesky(extend: Extend, diagonal: Array, tolerance: float, most: in
         The accuracy :math:`\varepsilon`.
     most : int
         Largest rank that is worth having.
+    shelf : Shelf, optional
+        Where to put the factor.
 
     Returns
     -------
@@ -99,16 +104,20 @@ def pivoted_cholesky(extend: Extend, diagonal: Array, tolerance: float, most: in
     inverse = np.divide(1.0, length, out=np.zeros(len(diagonal)), where=length > 0.0)
     residual = (length > 0.0).astype(np.float64)
     hopeless = _HOPELESS * float(residual.sum())
-    factor = np.empty((min(most, 32), len(diagonal)))
+    shelf = shelf or Shelf(len(diagonal))
+    factor = shelf.room(most)
     rank, review = 0, max(1, most // _PATIENCE)
     while True:
         rank = extend(factor, residual, inverse, rank, min(len(factor), review if rank < review else most), tolerance)
         if residual.max() <= tolerance:
-            return np.multiply(factor[:rank], length)
+            found = shelf.take(rank)
+            if not (length == 1.0).all():
+                found *= length
+            return found
         if rank >= most or (rank == review and residual.sum() > hopeless):
             return None
         if rank == len(factor):
-            factor = np.concatenate([factor, np.empty((min(rank, most - rank), len(diagonal)))])
+            factor = shelf.more(factor, most)
 
 
 def compressed(kernel: npt.NDArray[Any], tolerance: float) -> Array | None:

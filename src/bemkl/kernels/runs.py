@@ -11,9 +11,10 @@ import numpy.typing as npt
 from bemkl.arrays import Array
 from bemkl.kernels.compiled import compiled_products
 from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels.shelf import follows, joined
 
-_VALUES = 2**19
-"""Numbers in a run: enough to make the calls few, and little next to a whole stack."""
+_VALUES = 2**17
+"""Least numbers in a run: enough to make the calls few, and little next to a whole stack."""
 
 _FEW_OUTPUTS = 8
 """Up to here the compiled loop is faster; matrix products of more rows at a time catch up with it."""
@@ -89,7 +90,7 @@ class Run:
 
 def in_runs(kernels: Iterable[LowRank | Full]) -> tuple[list[LowRank | Full], list[Run]]:
     """
-    Copy thin factors into runs, a few at a time; one that fills a run alone is not copied.
+    Join thin factors in runs, a few at a time; those that lie side by side are not copied.
 
     Parameters
     ----------
@@ -127,12 +128,13 @@ def in_runs(kernels: Iterable[LowRank | Full]) -> tuple[list[LowRank | Full], li
     for position, kernel in enumerate(kernels):
         found.append(kernel)
         if isinstance(kernel, LowRank):
-            if waiting and _is_shared(kernel) != _is_shared(next(iter(waiting.values()))):
-                close()
+            if waiting:
+                last = waiting[max(waiting)]
+                long = n_values >= _VALUES and not follows(kernel.left, last.left)
+                if long or _is_shared(kernel) != _is_shared(last):
+                    close()
             waiting[position] = kernel
             n_values += kernel.left.size
-            if n_values >= _VALUES:
-                close()
     if waiting:
         close()
     return found, runs
@@ -145,11 +147,7 @@ def _is_shared(kernel: LowRank) -> bool:
 def _run(members: dict[int, LowRank]) -> Run:
     """Put factors one below the other."""
     kernels = list(members.values())
-    left = _below_each_other([kernel.left for kernel in kernels])
-    right = left if _is_shared(kernels[0]) else _below_each_other([kernel.right for kernel in kernels])
+    left = joined([kernel.left for kernel in kernels])
+    right = left if _is_shared(kernels[0]) else joined([kernel.right for kernel in kernels])
     ends = np.cumsum([len(kernel.left) for kernel in kernels])
     return Run(np.array(list(members), dtype=np.intp), ends.astype(np.intp), left, right)
-
-
-def _below_each_other(parts: list[Array]) -> Array:
-    return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)

@@ -205,7 +205,8 @@ class Spherical:
         ndarray of shape (rank, n_samples)
             The factor of the scaled kernel.
         """
-        return factor * _inverse_lengths(diagonal)
+        inverse = _inverse_lengths(diagonal)
+        return factor if (inverse == 1.0).all() else factor * inverse
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -193,5 +193,6 @@ def asymmetry(kernel: npt.NDArray[Any]) -> float:
     """
     if kernel.shape[0] != kernel.shape[1]:
         return np.inf
-    difference = float(np.abs(kernel - kernel.T).max())
-    return difference / float(np.abs(kernel).max()) if difference > 0.0 else 0.0
+    if np.array_equal(kernel, kernel.T):
+        return 0.0
+    return float(np.abs(kernel - kernel.T).max()) / float(np.abs(kernel).max())

@@ -1,0 +1,160 @@
+"""Rows of one length that are handed out from large arrays, so that what is written one after the other lies so."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from bemkl.arrays import Array
+
+_VALUES = 2**18
+"""Numbers in an array: many rows, and little memory that nobody needs. Pages of larger ones are dear the first time."""
+
+_LEAST = 32
+
+
+class Shelf:
+    """
+    Room for thin factors whose ranks are not known beforehand.
+
+    Memory that is new to a process costs more than the arithmetic that fills it; here failed attempts leave their room
+    to the next ones, and factors need not be copied to lie side by side.
+
+    Parameters
+    ----------
+    length : int
+        Length of the rows.
+
+    Examples
+    --------
+    >>> shelf = Shelf(3)
+    >>> shelf.room(5).shape
+    (5, 3)
+    >>> first, second = shelf.take(2), shelf.take(1)
+    >>> first.base is second.base
+    True
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._free = np.empty((0, length))
+
+    def room(self, most: int) -> Array:
+        """
+        Return rows to write to, which are not taken yet.
+
+        Parameters
+        ----------
+        most : int
+            Most rows that may be needed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, length)
+            As many of them as there are, at least a few.
+        """
+        if len(self._free) < min(most, _LEAST):
+            self._open(min(most, _LEAST))
+        return self._free[:most]
+
+    def more(self, written: Array, most: int) -> Array:
+        """
+        Move rows that have filled their room to where there is more.
+
+        Parameters
+        ----------
+        written : ndarray of shape (n_rows, length)
+            All rows of the room.
+        most : int
+            Most rows that may be needed.
+
+        Returns
+        -------
+        ndarray of shape (n_more_rows, length)
+            A room with these rows first.
+        """
+        self._open(min(most, 2 * len(written)))
+        self._free[: len(written)] = written
+        return self._free[:most]
+
+    def take(self, n_rows: int) -> Array:
+        """
+        Keep the first rows of the last room.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, length)
+            The rows.
+        """
+        taken, self._free = self._free[:n_rows], self._free[n_rows:]
+        return taken
+
+    def _open(self, least: int) -> None:
+        self._free = np.empty((max(least, _VALUES // max(self._length, 1)), self._length))
+
+
+def follows(after: Array, before: Array) -> bool:
+    """
+    Say whether the rows of one array lie right behind those of another in memory.
+
+    Parameters
+    ----------
+    after : ndarray of shape (n_rows, length)
+        The one array.
+    before : ndarray of shape (n_other_rows, length)
+        The other.
+
+    Returns
+    -------
+    bool
+        Whether they are parts of one larger array, one below the other.
+
+    Examples
+    --------
+    >>> whole = np.zeros((4, 3))
+    >>> follows(whole[2:], whole[:2]), follows(whole[3:], whole[:2])
+    (True, False)
+    """
+    same = before.base is not None and after.base is before.base and after.shape[1] == before.shape[1]
+    whole = after.flags.c_contiguous and before.flags.c_contiguous
+    return same and whole and _address(after) == _address(before) + before.nbytes
+
+
+def joined(parts: list[Array]) -> Array:
+    """
+    Put arrays of rows one below the other, without a copy where they already lie so.
+
+    Parameters
+    ----------
+    parts : list of ndarray of shape (n_rows, length)
+        The arrays, at least one.
+
+    Returns
+    -------
+    ndarray of shape (n_all_rows, length)
+        All rows.
+
+    Examples
+    --------
+    >>> whole = np.zeros((4, 3))
+    >>> joined([whole[:1], whole[1:3]]).base is whole, joined([whole[:1], whole[2:]]).base is whole
+    (True, False)
+    """
+    if len(parts) == 1:
+        return np.ascontiguousarray(parts[0])
+    whole = parts[0].base
+    in_line = all(follows(after, before) for before, after in pairwise(parts))
+    if not in_line or not isinstance(whole, np.ndarray) or whole.strides != parts[0].strides:
+        return np.concatenate(parts)
+    first = (_address(parts[0]) - _address(whole)) // whole.strides[0]
+    return whole[first : first + sum(len(part) for part in parts)]
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
