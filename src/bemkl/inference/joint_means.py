@@ -22,7 +22,7 @@ Solvers = Callable[[slice], list[Solve]]
 Preconditioner = Callable[[Stack, Coupling, Array], Solvers]
 
 _RESIDUAL_FLOOR = 1e-28
-_CLOSE = 0.15
+_CLOSE = 0.3
 _PARALLEL = 1e-8
 _ACROSS = 0.5
 _NAME = "sample weights"

@@ -132,7 +132,11 @@ class Dense:
 
     def __add__(self, other: Symmetric) -> Dense:
         """Add a matrix of any form."""
-        return Dense(self.values + np.asarray(other))
+        if isinstance(other, Dense):
+            return Dense(self.values + other.values)
+        total = np.asarray(other)  # all numbers of another form are a new array
+        total += self.values
+        return Dense(total)
 
     def times(self, factor: float) -> Dense:
         """
@@ -148,7 +152,7 @@ class Dense:
         Dense
             The product.
         """
-        return Dense(factor * self.values)
+        return self if factor == 1.0 else Dense(factor * self.values)
 
     def plus_diagonal(self, values: Array | float) -> Dense:
         """
@@ -165,7 +169,7 @@ class Dense:
             The sum.
         """
         result = self.values.copy()
-        result[np.diag_indices_from(result)] += values
+        result.flat[:: len(result) + 1] += values
         return Dense(result)
 
     def inner(self, other: Symmetric) -> float:

@@ -119,7 +119,7 @@ class Thin:
             values = np.multiply.outer(self.factor[:, 0] * self.core, self.factor[:, 0])
         else:
             values = (self.factor * self.core) @ self.factor.T
-        values[np.diag_indices_from(values)] += self.main
+        values.flat[:: len(values) + 1] += self.main
         return values if dtype is None else values.astype(dtype)
 
     def __matmul__(self, right: Array) -> Array:

@@ -49,7 +49,7 @@ class FactoredStack:
             raise ValueError("kernels: expected at least one kernel, got none.")
         self._full = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Full)]
         self._gram: Array | None = None
-        self._sketch: tuple[Sketch, Array] | None = None
+        self._sketch: Sketch | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -167,10 +167,11 @@ class FactoredStack:
             The sum.
         """
         if self._sketch is None:
-            self._sketch = Sketch(self._runs, self.shape), np.array([kernel.size for kernel in self._kernels])
-        sketch, sizes = self._sketch
-        weights = _without_least(weights, np.abs(weights) * sizes)
-        total = sketch.combine(weights)
+            self._sketch = Sketch(self._runs, self.shape)
+            for m, kernel in self._full:
+                self._sketch.sizes[m] = kernel.size
+        weights = _without_least(weights, np.abs(weights) * self._sketch.sizes)
+        total = self._sketch.combine(weights)
         for m, kernel in self._full:
             if weights[m] != 0.0:
                 total += weights[m] * kernel.matrix

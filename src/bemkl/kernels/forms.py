@@ -36,12 +36,6 @@ class LowRank:
         """Numbers of samples and basis points."""
         return self.left.shape[1], self.right.shape[1]
 
-    @property
-    def size(self) -> float:
-        """How large the matrix is: its trace, where the factors are one."""
-        left = float(np.vdot(self.left, self.left))
-        return left if self.left is self.right else float(np.sqrt(left * np.vdot(self.right, self.right)))
-
     def multiply(self, rows: Array) -> Array:
         r"""
         Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.

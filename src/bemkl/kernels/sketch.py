@@ -28,6 +28,11 @@ class Sketch:
     shape : (int, int, int)
         Numbers of kernels, samples and basis points.
 
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_kernels,)
+        How large each kernel is: its trace, where its factors are one; 0 for kernels that are not in the runs.
+
     Examples
     --------
     >>> import numpy as np
@@ -39,21 +44,29 @@ class Sketch:
     """
 
     def __init__(self, runs: Sequence[Run], shape: tuple[int, int, int]) -> None:
-        _, n_samples, n_basis = shape
+        n_kernels, n_samples, n_basis = shape
         few = sum(len(run.left) for run in runs) <= _FEW * n_basis
-        chosen = [np.ones(len(run.left), dtype=np.bool_) if few else _leading(run) for run in runs]
+        squares = [_squares(run) for run in runs]
+        chosen = [
+            np.ones(len(run.left), dtype=np.bool_) if few else _leading(run, right)
+            for run, (_, right) in zip(runs, squares, strict=True)
+        ]
         n_rows, dtype = sum(int(some.sum()) for some in chosen), np.float64 if few else np.float32
         self._owners, self._sizes = np.empty(n_rows, dtype=np.intp), np.empty(n_rows)
         self._left: npt.NDArray[Any] = np.empty((n_rows, n_samples), dtype)
         shared = n_samples == n_basis and all(run.left is run.right for run in runs)
         self._right = self._left if shared else np.empty((n_rows, n_basis), dtype)
+        self.sizes = np.zeros(n_kernels)
         end = 0
-        for run, some in zip(runs, chosen, strict=True):
-            rows = slice(end, end := end + int(some.sum()))
-            self._owners[rows] = run.owners[_members(run)[some]]
+        for run, some, (left, right) in zip(runs, chosen, squares, strict=True):
+            rows, members = slice(end, end := end + int(some.sum())), _members(run)
+            self.sizes[run.owners] = np.sqrt(_traces(run, left) * _traces(run, right))
+            self._owners[rows] = run.owners[members[some]]
             # Single precision has a small range: the lengths of the columns go with the weights.
-            lengths = _write(run.left[some], self._left[rows])
-            self._sizes[rows] = lengths * (lengths if shared else _write(run.right[some], self._right[rows]))
+            self._sizes[rows] = np.sqrt(left[some] * right[some])
+            _write(run.left[some], left[some], self._left[rows])
+            if not shared:
+                _write(run.right[some], right[some], self._right[rows])
 
     def combine(self, weights: Array) -> Array:
         """
@@ -88,11 +101,15 @@ class Sketch:
         return total
 
 
-def _write(columns: Array, out: npt.NDArray[Any]) -> Array:
-    """Write columns of a factor at unit length, and return the lengths that they had."""
-    lengths: Array = np.sqrt(np.einsum("rd,rd->r", columns, columns))
-    np.divide(columns, np.where(lengths > 0.0, lengths, 1.0)[:, None], out=out, casting="same_kind")
-    return lengths
+def _squares(run: Run) -> tuple[Array, Array]:
+    """Return the squared lengths of the columns of both factors."""
+    left = np.einsum("rd,rd->r", run.left, run.left)
+    return left, left if run.left is run.right else np.einsum("rd,rd->r", run.right, run.right)
+
+
+def _write(columns: Array, squares: Array, out: npt.NDArray[Any]) -> None:
+    """Write columns of a factor at unit length."""
+    np.divide(columns, np.sqrt(np.where(squares > 0.0, squares, 1.0))[:, None], out=out, casting="same_kind")
 
 
 def _members(run: Run) -> npt.NDArray[np.intp]:
@@ -100,11 +117,16 @@ def _members(run: Run) -> npt.NDArray[np.intp]:
     return np.repeat(np.arange(len(run.ends)), np.diff(run.ends, prepend=0))
 
 
-def _leading(run: Run) -> npt.NDArray[np.bool_]:
-    """Choose the first columns of each factor that make up most of its trace."""
+def _traces(run: Run, squares: Array) -> Array:
+    """Sum the squared lengths of the columns of each factor."""
+    traces: Array = np.bincount(_members(run), squares, minlength=len(run.ends)).astype(np.float64)
+    return traces
+
+
+def _leading(run: Run, squares: Array) -> npt.NDArray[np.bool_]:
+    """Choose the first columns of each factor that make up most of its trace, by their squared lengths."""
     members = _members(run)
-    squares = np.einsum("rd,rd->r", run.right, run.right)
-    traces = np.bincount(members, squares, minlength=len(run.ends))[members]
+    traces = _traces(run, squares)[members]
     # Shares, because sums over kernels of different sizes would round the small ones away.
     sums = np.concatenate([[0.0], np.cumsum(np.divide(squares, traces, out=np.ones_like(squares), where=traces > 0.0))])
     starts = np.concatenate([[0], run.ends[:-1]])
