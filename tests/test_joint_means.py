@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from problems import VARIANTS, total, twin
 
 from bemkl.inference import Block, JointMeans, Plain, Probit, Problem, lower_bound_terms, run, sweep
+from bemkl.inference.joint_means import _best_in_plane, _Move
 from bemkl.kernels import DenseStack
 
 PLAIN_SWEEPS = {
@@ -94,3 +95,43 @@ def test_grouping_of_outputs_does_not_matter():
     apart = replace(together, blocks=[Block(DenseStack(K), Probit(y[:, o])) for o in range(3)])
     found, expected = (run(problem, max_iter=5, tol=None) for problem in (together, apart))
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-12)
+
+
+def test_a_step_is_the_best_in_its_plane():
+    """Against a solve of the two equations of each output; parallel moves, and none, leave the one move alone."""
+    rng = np.random.default_rng(0)
+    n_outputs, n_basis, n_entries = 4, 5, 7
+    H = np.stack([A @ A.T for A in rng.normal(size=(n_outputs, n_basis, n_basis))])
+    K = rng.normal(size=(n_outputs, n_entries, n_basis))
+    lam = rng.uniform(1.0, 2.0, size=(n_outputs, n_basis))
+    # K'MK of the model, for a matrix M that makes it H.
+    M = [np.linalg.pinv(k.T) @ h @ np.linalg.pinv(k) for k, h in zip(K, H, strict=True)]
+    r, x, y = rng.normal(size=(3, n_outputs, n_basis))
+    y[1], y[2] = 0.0, -2.0 * x[2]
+
+    def move(mean):
+        projection = np.einsum("led,ld->le", K, mean)
+        coupled = np.stack([m @ p for m, p in zip(M, projection, strict=True)])
+        return _Move(mean.copy(), projection[:, None], coupled[:, None])
+
+    r = np.where(np.einsum("ld,ld->l", r, x)[:, None] > 0.0, r, -r)
+    length, share = _best_in_plane(r, move(x), move(y), lam, np.zeros(n_outputs))
+    for o in range(n_outputs):
+        full = H[o] + np.diag(lam[o])
+        if o in (1, 2):
+            assert_allclose([length[o], share[o]], [r[o] @ x[o] / (x[o] @ full @ x[o]), 0.0], rtol=1e-8)
+            continue
+        plane = np.stack([x[o], y[o]])
+        assert_allclose([length[o], share[o]], np.linalg.solve(plane @ full @ plane.T, plane @ r[o]), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_enough_steps_solve_the_system(name):
+    """More steps than unknowns leave nothing: another update with the same neighbours does not move the means."""
+    twins = twin(VARIANTS[name])
+    problem = replace(twins.problem, pair=JointMeans(n_steps=60, good_length=1.0))
+    once = sweep_pair(problem, twins.state)
+    twice = sweep_pair(problem, once)
+    for before, after in zip(once.blocks, twice.blocks, strict=True):
+        scale = np.abs(before.pair.sample_mean).max()
+        assert_allclose(after.pair.sample_mean, before.pair.sample_mean, rtol=0.0, atol=1e-7 * scale)

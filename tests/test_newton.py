@@ -26,7 +26,9 @@ from bemkl.inference import (
     sweep,
 )
 from bemkl.inference.coupling import Coupling
+from bemkl.inference.newton_weights import newton_mean
 from bemkl.inference.relaxation import beyond
+from bemkl.inference.weights import precision_of
 from bemkl.kernels import DenseStack
 from bemkl.linalg import Cholesky
 
@@ -91,6 +93,33 @@ def test_regression_has_nothing_to_eliminate(name):
         ordinary, further = joint(block.stack, before, context), newton(block.stack, before, context)
         for mean in (attrgetter("sample_mean"), attrgetter("intermediate_mean"), attrgetter("projection")):
             assert_allclose(mean(further), beyond(mean(before), mean(ordinary)), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_newton_step_of_the_weights(name, monkeypatch):
+    """Conjugate gradients against a solve with the whole matrix, and with the covariance against with a factor."""
+    problem = twin(VARIANTS[name]).problem
+    state = run(problem, max_iter=3, tol=None).state
+    weights, evidence = state.weights, state.evidence(problem)
+    precision = precision_of(weights, evidence)
+    A, kernels = np.linalg.inv(np.asarray(precision.inverse_and_logdet()[0])), slice(weights.n_biases, None)
+    gradient = -A @ weights.mean
+    for block, biases in zip(evidence, weights.bias_slices, strict=True):
+        G, tau = block.intermediate_mean, block.output_precision
+        for o, bias in enumerate(range(biases.start, biases.stop)):
+            rows = np.zeros((G.shape[2], len(A)))
+            rows[:, bias], rows[:, kernels] = 1.0, G[o].T
+            eta = rows @ weights.mean
+            means = np.zeros(G[:, 0].shape)
+            means[:] = weights.mean[kernels] @ G + weights.mean[biases, None]
+            profile = block.profile(means)
+            gradient += rows.T @ (tau[o] * eta + profile.gradient[o])
+            A = A + rows.T @ ((profile.curvature[o] - tau[o])[:, None] * rows)
+    expected = weights.mean + 1.3 * np.linalg.solve(A, gradient)
+    monkeypatch.setattr("bemkl.inference.newton_weights._ENOUGH", 1e-26)
+    for solve in (precision.inverse_and_logdet()[0].__matmul__, precision.solver()):
+        found = newton_mean(weights, evidence, precision, solve, 1.3)
+        assert_allclose(found, expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", VARIANTS)

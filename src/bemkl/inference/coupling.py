@@ -11,6 +11,8 @@ from bemkl.inference.moments import PairContext, Profile
 from bemkl.inference.pair_factors import intermediate_covariance, mean_coupling
 from bemkl.inference.per_output import PerOutput
 
+_ACROSS = 0.5
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coupling:
@@ -141,7 +143,8 @@ class Coupling:
         .. math:: \mathbf{M}_i \approx c_i\,\tilde{\boldsymbol e}\tilde{\boldsymbol e}^\top + \kappa\,\mathbf{I},
                   \qquad c_i = \frac{\tilde\upsilon w_i}{\tilde\upsilon + w_i\,\lVert\tilde{\boldsymbol e}\rVert^2}
 
-        with :math:`\kappa` the mean of what is left of the diagonal.
+        with :math:`\kappa` half the mean of what is left of the diagonal. The covariance is less than its mean in the
+        directions that the data speak of, and there it gives way when it follows.
 
         Returns
         -------
@@ -154,4 +157,4 @@ class Coupling:
         squared = float(self.context.weights.mean @ self.context.weights.mean)
         along = upsilon[:, None] * self.curvature / (upsilon[:, None] + self.curvature * squared)
         left = self.matrix.each(lambda matrix: matrix.trace()) - upsilon * tau * squared / (upsilon + tau * squared)
-        return along, np.maximum(left, 0.0) / len(self.context.weights.mean)
+        return along, _ACROSS * np.maximum(left, 0.0) / len(self.context.weights.mean)

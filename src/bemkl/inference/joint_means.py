@@ -24,7 +24,6 @@ Preconditioner = Callable[[Stack, Coupling, Array], Solvers]
 _RESIDUAL_FLOOR = 1e-28
 _CLOSE = 0.3
 _PARALLEL = 1e-8
-_ACROSS = 0.5
 _NAME = "sample weights"
 _BLOCK = 128
 _MANY = 100
@@ -173,7 +172,7 @@ def combined_kernel(stack: Stack, coupling: Coupling, weights: Array) -> Solvers
         # Some rows at a time: another matrix of this size would be the peak of a fit of many samples.
         for first in range(0, len(squared), _BLOCK):
             rows = slice(first, first + _BLOCK)
-            squared[rows] += _ACROSS * across[o] * stack.gram()[rows]
+            squared[rows] += across[o] * stack.gram()[rows]
         return _with_prior(squared, coupling, o)
 
     def solver(o: int) -> Solve:

@@ -1,0 +1,75 @@
+"""Room for rows: what lies side by side is not copied, and nothing that was taken is written to again."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from bemkl.kernels import FactoredStack, KernelBank, KernelSpec, shelf
+from bemkl.kernels.cholesky import from_columns, pivoted_cholesky
+from bemkl.kernels.forms import LowRank
+from bemkl.kernels.shelf import Shelf, follows, joined
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+
+
+def test_rows_are_taken_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(shelf, "_VALUES", 20)
+    place = Shelf(2)
+    place.room(4)[:] = 1.0
+    first = place.take(3)
+    place.room(4)[:] = 2.0  # an attempt that comes to nothing
+    place.room(4)[:] = 3.0
+    second = place.take(2)
+    assert_array_equal(first, np.ones((3, 2)))
+    assert_array_equal(second, np.full((2, 2), 3.0))
+    assert follows(second, first)
+    assert joined([first, second]).base is first.base
+    assert_array_equal(joined([first, second]), np.repeat([1.0, 3.0], [3, 2])[:, None] * np.ones(2))
+
+
+def test_rows_that_fill_their_room_move(monkeypatch):
+    monkeypatch.setattr(shelf, "_VALUES", 6)
+    place = Shelf(2)
+    before = place.take(len(place.room(1)))
+    small = place.room(100)
+    small[:] = 5.0
+    large = place.more(small, 100)
+    assert len(large) == 2 * len(small)
+    assert_array_equal(large[: len(small)], small)
+    assert not np.shares_memory(large, before)
+    assert len(place.more(large, len(large) + 1)) == len(large) + 1
+
+
+def test_what_does_not_lie_side_by_side_is_copied():
+    whole = np.arange(24.0).reshape(8, 3)
+    apart, turned, alone = [whole[:2], whole[3:5]], [whole[2:4], whole[:2]], [np.ones((1, 3)), np.ones((2, 3))]
+    narrow, strided = [whole[:2, :2], whole[2:4, :2]], [whole[:4:2], whole[4:8:2]]
+    for parts in (apart, turned, alone, narrow, strided):
+        assert_array_equal(joined(parts), np.concatenate(parts))
+        assert not any(np.shares_memory(joined(parts), part) for part in parts)
+    flat = whole.ravel()
+    assert_array_equal(joined([flat[:3].reshape(1, 3), flat[3:9].reshape(2, 3)]), whole[:3])
+
+
+@pytest.mark.parametrize("n_values", [1, 700, 2**18])
+def test_factors_on_a_shelf(monkeypatch, n_values):
+    """The same factors wherever they are put, and those of earlier kernels stay as they were."""
+    monkeypatch.setattr(shelf, "_VALUES", n_values)
+    place, kept = Shelf(60), []
+    for width in (0.3, 0.5, 1.0, 3.0, 10.0):
+        K = np.exp(-0.5 * np.subtract.outer(X[:, 0], X[:, 0]) ** 2 / width**2)
+        columns = from_columns(lambda i, K=K: K[i])
+        kept.append((pivoted_cholesky(columns, K.diagonal(), 1e-10, 50, place), K))
+        assert pivoted_cholesky(columns, K.diagonal(), 1e-10, 1, place) is None
+    for factor, K in kept:
+        assert_array_equal(factor, pivoted_cholesky(from_columns(lambda i, K=K: K[i]), K.diagonal(), 1e-10, 50))
+    stack = FactoredStack([LowRank(factor, factor) for factor, _ in kept])
+    assert np.shares_memory(stack._runs[0].left, kept[0][0]) or n_values < 2**18
+
+
+@pytest.mark.parametrize("scaling", [None, "spherical", "centred"])
+def test_factors_of_a_bank_are_not_copied(scaling):
+    bank = KernelBank([KernelSpec("gaussian", "each", {"width": [1.0, 2.0]})], scaling=scaling)
+    (run,) = bank.fit_factored(X)._runs
+    assert run.left.base is not None
+    assert len(run.left.base) > len(run.left)
