@@ -8,7 +8,7 @@ RELAXATION = 1.3
 """
 How far bold steps go. Updating two groups of means in turn closes a share of the remaining distance each time; going on
 in the same direction closes more, and any factor below 2 keeps the quadratic part of the bound from falling. On the
-paper's banks 1.2 to 1.5 are good (derivation, section 5).
+paper's banks 1.2 to 1.4 are good (derivation, section 5).
 """
 
 
