@@ -12,8 +12,13 @@ from bemkl.kernels.shelf import Shelf, follows, joined
 X = np.random.default_rng(0).normal(size=(60, 3))
 
 
+def small(monkeypatch, n_values):
+    monkeypatch.setattr(shelf, "_VALUES", n_values)
+    monkeypatch.setattr(shelf, "_MANY", 1)
+
+
 def test_rows_are_taken_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(shelf, "_VALUES", 20)
+    small(monkeypatch, 20)
     place = Shelf(2)
     place.room(4)[:] = 1.0
     first = place.take(3)
@@ -28,14 +33,14 @@ def test_rows_are_taken_one_after_the_other(monkeypatch):
 
 
 def test_rows_that_fill_their_room_move(monkeypatch):
-    monkeypatch.setattr(shelf, "_VALUES", 6)
+    small(monkeypatch, 6)
     place = Shelf(2)
     before = place.take(len(place.room(1)))
-    small = place.room(100)
-    small[:] = 5.0
-    large = place.more(small, 100)
-    assert len(large) == 2 * len(small)
-    assert_array_equal(large[: len(small)], small)
+    full = place.room(100)
+    full[:] = 5.0
+    large = place.more(full, 100)
+    assert len(large) == 2 * len(full)
+    assert_array_equal(large[: len(full)], full)
     assert not np.shares_memory(large, before)
     assert len(place.more(large, len(large) + 1)) == len(large) + 1
 
@@ -51,10 +56,23 @@ def test_what_does_not_lie_side_by_side_is_copied():
     assert_array_equal(joined([flat[:3].reshape(1, 3), flat[3:9].reshape(2, 3)]), whole[:3])
 
 
-@pytest.mark.parametrize("n_values", [1, 700, 2**18])
-def test_factors_on_a_shelf(monkeypatch, n_values):
+def test_very_long_rows_are_copied(monkeypatch):
+    """They hold no more memory than they need, and the room is used again."""
+    monkeypatch.setattr(shelf, "_VALUES", 20)
+    place = Shelf(2)
+    place.room(40)[:] = 1.0
+    first, again = place.take(3), place.room(40)
+    again[:] = 2.0
+    assert first.base is None
+    assert_array_equal(first, np.ones((3, 2)))
+    assert np.shares_memory(again, place.room(40))
+
+
+@pytest.mark.parametrize(("n_values", "many"), [(1, 1), (700, 1), (700, 256), (2**18, 256)])
+def test_factors_on_a_shelf(monkeypatch, n_values, many):
     """The same factors wherever they are put, and those of earlier kernels stay as they were."""
     monkeypatch.setattr(shelf, "_VALUES", n_values)
+    monkeypatch.setattr(shelf, "_MANY", many)
     place, kept = Shelf(60), []
     for width in (0.3, 0.5, 1.0, 3.0, 10.0):
         K = np.exp(-0.5 * np.subtract.outer(X[:, 0], X[:, 0]) ** 2 / width**2)

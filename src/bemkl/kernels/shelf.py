@@ -12,6 +12,8 @@ _VALUES = 2**18
 """Numbers in an array: many rows, and little memory that nobody needs. Pages of larger ones are dear the first time."""
 
 _LEAST = 32
+_MANY = 256
+"""Rows of an array from which what the last factor leaves of it is little."""
 
 
 class Shelf:
@@ -19,7 +21,8 @@ class Shelf:
     Room for thin factors whose ranks are not known beforehand.
 
     Memory that is new to a process costs more than the arithmetic that fills it; here failed attempts leave their room
-    to the next ones, and factors need not be copied to lie side by side.
+    to the next ones, and factors need not be copied to lie side by side. Very long rows are copied after all, because
+    few of them would fill an array.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ class Shelf:
 
     def take(self, n_rows: int) -> Array:
         """
-        Keep the first rows of the last room.
+        Keep the first rows of the last room, or a copy of very long ones.
 
         Parameters
         ----------
@@ -92,7 +95,10 @@ class Shelf:
         ndarray of shape (n_rows, length)
             The rows.
         """
-        taken, self._free = self._free[:n_rows], self._free[n_rows:]
+        taken = self._free[:n_rows]
+        if _MANY * self._length > _VALUES:
+            return taken.copy()
+        self._free = self._free[n_rows:]
         return taken
 
     def _open(self, least: int) -> None:
