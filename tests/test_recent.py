@@ -65,13 +65,13 @@ def test_weights_that_are_combined():
     pair = initialise(problem_of(DenseStack(KERNELS))).blocks[0].pair
     pair = replace(pair, projection=pair.projection * np.where(np.arange(15) == 14, 100.0, 1.0)[:, None])
     first = pair.combined_at
-    for factor, expected in ((1.0, first), (1.1, first), (1.2, None), (0.0, None)):
+    for factor, expected in ((1.0, first), (1.3, first), (1.5, None), (0.0, None)):
         weights = factor * first
         assert _weights_to_combine(pair, weights) is (weights if expected is None else first)
     assert pair.scaled(3.0, spread=True).combined_at is first
     small, large = first.copy(), first.copy()
     small[3] *= 2.0
-    large[-1] *= 1.2
+    large[-1] *= 1.5
     assert _weights_to_combine(pair, small) is first
     assert _weights_to_combine(pair, large) is large
     assert _weights_to_combine(replace(pair, combined_at=None), small) is small
