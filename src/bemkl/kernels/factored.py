@@ -28,8 +28,8 @@ class FactoredStack:
     Parameters
     ----------
     kernels : iterable of LowRank or Full
-        The kernels, all of the same samples and basis points. Factors are copied a few at a time, and very long
-        ones not at all: those that nobody else holds never take twice their memory.
+        The kernels, all of the same samples and basis points. Factors are copied a few at a time, and those that lie
+        side by side or are very long not at all: what nobody else holds never takes twice its memory.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def in_runs(kernels: Iterable[LowRank | Full]) -> tuple[list[LowRank | Full], li
         found.append(kernel)
         if isinstance(kernel, LowRank):
             if waiting:
-                last = waiting[max(waiting)]
+                last = next(reversed(waiting.values()))
                 long = n_values >= _VALUES and not follows(kernel.left, last.left)
                 if long or _is_shared(kernel) != _is_shared(last):
                     close()
