@@ -13,7 +13,7 @@ from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, paper
 from bemkl.inference import NewtonMeans, NewtonWeights, run
 from bemkl.kernels import DenseStack, FactoredStack, compiled, gaussian, runs
 from bemkl.kernels.cholesky import compressed, from_columns, pivoted_cholesky
-from bemkl.kernels.compiled import compiled_steps
+from bemkl.kernels.compiled import compiled_steps, has_loop
 from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.registry import NAMED
 from bemkl.kernels.runs import in_runs
@@ -40,6 +40,12 @@ def as_factors(stack):
     return FactoredStack(kernels)
 
 
+def factor_of(column, diagonal, tolerance, most):
+    """Factor one kernel that is known by its columns."""
+    (factor,) = pivoted_cholesky(from_columns([column]), diagonal[None], tolerance, most)
+    return factor
+
+
 COMPILED = {
     "gaussian": {"width": 0.4},
     "laplacian": {"width": 0.7},
@@ -54,11 +60,11 @@ class TestCompiledLoops:
     @pytest.mark.parametrize("most", [60, 6])
     def test_factors_are_those_of_the_columns(self, name, n_features, most):
         points, function = X[:, :n_features], NAMED[name]
-        extend = compiled_steps(name, points, COMPILED[name])
         K = function.matrix(points, points, **COMPILED[name])
         diagonal = function.diagonal_of(points, **COMPILED[name])
-        found = pivoted_cholesky(extend, diagonal, 1e-12, most)
-        expected = pivoted_cholesky(from_columns(lambda i: K[i]), diagonal, 1e-12, most)
+        steps = compiled_steps([(name, COMPILED[name])], points)
+        (found,) = pivoted_cholesky(steps, diagonal[None], 1e-12, most)
+        expected = factor_of(lambda i: K[i], diagonal, 1e-12, most)
         assert (found is None) == (expected is None)
         if found is not None:
             assert_allclose(found.T @ found, K, atol=1e-11 * K.max())
@@ -78,8 +84,38 @@ class TestCompiledLoops:
             0.0,
         ]
 
-    def test_kernels_without_a_loop(self):
-        assert compiled_steps("matern", X, {"length": 1.0}) is None
+    @pytest.mark.parametrize("n_values", [1, 60 * 20, 2**18])
+    @pytest.mark.parametrize("many", [1, 256])
+    def test_many_kernels_at_once(self, monkeypatch, n_values, many):
+        """The factors of each kernel alone, wherever the room ends, and None for those that give up in between."""
+        monkeypatch.setattr("bemkl.kernels.shelf._VALUES", n_values)
+        monkeypatch.setattr("bemkl.kernels.shelf._MANY", many)
+        kernels = [("gaussian", {"width": width}) for width in (0.3, 0.001, 1.0, 5.0, 0.0005, 0.2)]
+        kernels[3:3] = [("polynomial", {"degree": 3}), ("linear", {})]
+        points = X[:, :1]
+        diagonals = np.array([NAMED[name].diagonal_of(points, **parameters) for name, parameters in kernels])
+        diagonals[2, 5] = np.nan
+        together = pivoted_cholesky(compiled_steps(kernels, points), diagonals, 1e-10, 50)
+        for (name, parameters), diagonal, found in zip(kernels, diagonals, together, strict=True):
+            steps = compiled_steps([(name, parameters)], points)
+            (alone,) = pivoted_cholesky(steps, diagonal[None], 1e-10, 50)
+            assert (found is None) == (alone is None)
+            if alone is not None:
+                assert_array_equal(found, alone)
+        assert [found is None for found in together] == [False, True, True, False, False, False, True, False]
+        squares = [NAMED[name].matrix(points, points, **parameters) for name, parameters in kernels]
+        columns = [lambda i, K=K: K[i] for K in squares]
+        by_columns = pivoted_cholesky(from_columns(columns), diagonals, 1e-10, 50)
+        assert [found is None for found in by_columns] == [found is None for found in together]
+        for K, found in zip(squares, by_columns, strict=True):
+            if found is not None:
+                assert_allclose(found.T @ found, K, atol=1e-9 * K.max())
+
+    def test_kernels_without_a_loop(self, monkeypatch):
+        assert has_loop("gaussian")
+        assert not has_loop("matern")
+        monkeypatch.setattr(compiled, "installed", lambda: False)
+        assert not has_loop("gaussian")
 
     @pytest.mark.parametrize(
         ("name", "parameters", "named"),
@@ -92,7 +128,7 @@ class TestCompiledLoops:
     )
     def test_bad_parameters(self, name, parameters, named):
         with pytest.raises(ValueError, match=f"{named}: expected"):
-            compiled_steps(name, X, parameters)
+            compiled_steps([(name, parameters)], X)
 
     def test_without_numba(self, monkeypatch):
         """The same kernels, only slower."""
@@ -109,7 +145,7 @@ class TestPivotedCholesky:
     def test_error_and_rank(self, tolerance):
         """Every entry is within the tolerance, and the rank is not far from the best possible one."""
         K = gaussian(X[:, :1], X[:, :1], 0.3)
-        factor = pivoted_cholesky(from_columns(lambda i: K[:, i]), K.diagonal(), tolerance, 60)
+        factor = factor_of(lambda i: K[:, i], K.diagonal(), tolerance, 60)
         assert np.abs(factor.T @ factor - K).max() <= tolerance + 1e-15
         eigenvalues = np.linalg.eigvalsh(K)
         assert len(factor) <= 3 + np.sum(eigenvalues > 1e-2 * tolerance)
@@ -117,28 +153,26 @@ class TestPivotedCholesky:
     def test_error_is_relative_to_the_diagonal(self):
         scale = np.exp(RNG.normal(scale=5.0, size=60))
         K = gaussian(X[:, :1], X[:, :1], 0.3) * np.outer(scale, scale)
-        factor = pivoted_cholesky(from_columns(lambda i: K[:, i]), K.diagonal(), 1e-9, 60)
+        factor = factor_of(lambda i: K[:, i], K.diagonal(), 1e-9, 60)
         assert np.max(np.abs(factor.T @ factor - K) / np.outer(scale, scale)) <= 1.01e-9
 
     def test_exact_rank(self):
-        assert len(pivoted_cholesky(from_columns(lambda i: X @ X[i]), np.sum(X**2, axis=1), 1e-12, 30)) == 3
+        assert len(factor_of(lambda i: X @ X[i], np.sum(X**2, axis=1), 1e-12, 30)) == 3
 
     def test_points_without_length_are_similar_to_nothing(self):
         points = np.vstack([X, np.zeros((2, 3))])
-        factor = pivoted_cholesky(from_columns(lambda i: points @ points[i]), np.sum(points**2, axis=1), 1e-12, 30)
+        factor = factor_of(lambda i: points @ points[i], np.sum(points**2, axis=1), 1e-12, 30)
         assert not factor[:, -2:].any()
 
     @pytest.mark.parametrize("K", [np.eye(20), gaussian(X, X, 0.05)], ids=["identity", "narrow"])
     def test_high_rank_does_not_pay(self, K):
         asked = []
-        assert (
-            pivoted_cholesky(from_columns(lambda i: asked.append(i) or K[i]), K.diagonal(), 1e-12, len(K) // 2) is None
-        )
+        assert factor_of(lambda i: asked.append(i) or K[i], K.diagonal(), 1e-12, len(K) // 2) is None
         assert len(asked) <= len(K) // 4
 
     def test_only_asks_for_as_many_columns_as_the_rank(self):
         K, asked = gaussian(X[:, :1], X[:, :1], 1.0), []
-        factor = pivoted_cholesky(from_columns(lambda i: asked.append(i) or K[i]), K.diagonal(), 1e-12, 30)
+        factor = factor_of(lambda i: asked.append(i) or K[i], K.diagonal(), 1e-12, 30)
         assert len(asked) == len(factor) < 12
 
     def test_matrices_that_are_no_kernels_stay(self):

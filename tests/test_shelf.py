@@ -76,11 +76,12 @@ def test_factors_on_a_shelf(monkeypatch, n_values, many):
     place, kept = Shelf(60), []
     for width in (0.3, 0.5, 1.0, 3.0, 10.0):
         K = np.exp(-0.5 * np.subtract.outer(X[:, 0], X[:, 0]) ** 2 / width**2)
-        columns = from_columns(lambda i, K=K: K[i])
-        kept.append((pivoted_cholesky(columns, K.diagonal(), 1e-10, 50, place), K))
-        assert pivoted_cholesky(columns, K.diagonal(), 1e-10, 1, place) is None
+        steps, diagonal = from_columns([lambda i, K=K: K[i]]), K.diagonal()[None]
+        kept.append((*pivoted_cholesky(steps, diagonal, 1e-10, 50, place), K))
+        assert pivoted_cholesky(steps, diagonal, 1e-10, 1, place) == [None]
     for factor, K in kept:
-        assert_array_equal(factor, pivoted_cholesky(from_columns(lambda i, K=K: K[i]), K.diagonal(), 1e-10, 50))
+        (alone,) = pivoted_cholesky(from_columns([lambda i, K=K: K[i]]), K.diagonal()[None], 1e-10, 50)
+        assert_array_equal(factor, alone)
     stack = FactoredStack([LowRank(factor, factor) for factor, _ in kept])
     assert np.shares_memory(stack._runs[0].left, kept[0][0]) or n_values < 2**18
 

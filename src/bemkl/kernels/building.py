@@ -11,12 +11,14 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from bemkl.arrays import Array
-from bemkl.kernels.cholesky import Column, compressed, from_columns, pivoted_cholesky
-from bemkl.kernels.compiled import compiled_steps
+from bemkl.kernels.cholesky import Column, Steps, compressed, from_columns, pivoted_cholesky
+from bemkl.kernels.compiled import compiled_steps, has_loop
 from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
 from bemkl.kernels.shelf import Shelf
 from bemkl.kernels.specs import FittedGroup, Member
+
+Built = tuple[LowRank | Full, Scaling | None]
 
 
 def build_matrices(group: FittedGroup, samples: FittedGroup, scaling: str | None, out: npt.NDArray[Any]) -> FittedGroup:
@@ -91,7 +93,7 @@ def build_kernels(
     kernels : list of LowRank or Full
         Its kernels.
     """
-    built = [_factor(group, samples, member, rows, scaling, tolerance, shelf) for member in group.members]
+    built = _factored(group, samples, rows, scaling, tolerance, shelf)
     thick = [m for m, found in enumerate(built) if found is None]
     if thick:
         out = np.empty((len(thick), len(samples.present), len(group.present)), dtype=dtype)
@@ -122,31 +124,32 @@ def _by_column(member: Member, group: FittedGroup) -> bool:
     return member.function.by_column and group.width > 0
 
 
-def _factor(
-    group: FittedGroup,
-    samples: FittedGroup,
-    member: Member,
-    rows: Any,
-    scaling: str | None,
-    tolerance: float,
-    shelf: Shelf,
-) -> tuple[LowRank | Full, Scaling | None] | None:
-    """Factor one kernel from a few of its columns, and fit its scaling; None where it stays a matrix."""
-    present = samples.present
-    if not _by_column(member, group):
-        return None
-    diagonal = present * member.function.diagonal_of(samples.points, **member.parameters)
-    n_samples, n_basis = len(present), len(group.present)
-    extend = compiled_steps(member.function.name, samples.points, member.parameters)
-    factor = pivoted_cholesky(
-        extend or from_columns(_column_of(member, samples)),
-        diagonal,
-        tolerance,
-        n_samples * n_basis // (n_samples + n_basis),
-        shelf,
-    )
-    if factor is None:
-        return None
+def _factored(
+    group: FittedGroup, samples: FittedGroup, rows: Any, scaling: str | None, tolerance: float, shelf: Shelf
+) -> list[Built | None]:
+    """Factor kernels from a few of their columns, and fit their scalings; None where one stays a matrix."""
+    built: list[Built | None] = [None] * len(group.members)
+    tried = [m for m, member in enumerate(group.members) if _by_column(member, group)]
+    with_loop = [m for m in tried if has_loop(group.members[m].function.name)]
+    without_loop = [m for m in tried if m not in with_loop]
+    n_samples, n_basis = len(samples.present), len(group.present)
+    most = n_samples * n_basis // (n_samples + n_basis)
+    for positions, steps_of in ((with_loop, _compiled), (without_loop, _by_columns)):
+        if not positions:
+            continue
+        members = [group.members[m] for m in positions]
+        diagonals = samples.present * [m.function.diagonal_of(samples.points, **m.parameters) for m in members]
+        factors = pivoted_cholesky(steps_of(members, samples), diagonals, tolerance, most, shelf)
+        for m, factor, diagonal in zip(positions, factors, diagonals, strict=True):
+            if factor is not None:
+                built[m] = _scaled(factor, diagonal, group, samples, rows, scaling)
+    return built
+
+
+def _scaled(
+    factor: Array, diagonal: Array, group: FittedGroup, samples: FittedGroup, rows: Any, scaling: str | None
+) -> Built:
+    """Fit the scaling of a kernel, and scale its factor in place."""
     fitted: Scaling | None = None
     if scaling is not None:
         there, basis = group.present > 0.0, factor[:, rows]
@@ -154,10 +157,18 @@ def _factor(
         scaled = fitted.apply_to_factor(factor, diagonal, basis)
         if scaled is not factor:
             factor[:] = scaled
-        if not present.all():
-            factor *= present
+        if not samples.present.all():
+            factor *= samples.present
     right = factor if group is samples else np.ascontiguousarray(factor[:, rows])
     return LowRank(factor, right), fitted
+
+
+def _compiled(members: list[Member], samples: FittedGroup) -> Steps:
+    return compiled_steps([(member.function.name, member.parameters) for member in members], samples.points)
+
+
+def _by_columns(members: list[Member], samples: FittedGroup) -> Steps:
+    return from_columns([_column_of(member, samples) for member in members])
 
 
 def _column_of(member: Member, samples: FittedGroup) -> Column:

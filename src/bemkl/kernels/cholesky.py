@@ -1,8 +1,8 @@
-"""Pivoted Cholesky: a positive semidefinite kernel as a product of thin factors, from a few of its columns."""
+"""Pivoted Cholesky: positive semidefinite kernels as products of thin factors, from a few of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,25 +14,60 @@ from bemkl.kernels.shelf import Shelf
 Column = Callable[[int], Array]
 """Maps the position of a point to its (n_points,) similarities to all points."""
 
-Extend = Callable[[Array, Array, Array, int, int, float], int]
+Steps = Callable[[Array, Array, Array, npt.NDArray[np.intp], int, int, int, float], tuple[int, int, int]]
 """
-Steps of pivoted Cholesky, in place: adds columns to a factor, from a rank to another one, unless the largest residual
-is within the tolerance before. In: the (most, n_points) factor, the (n_points,) residuals and inverse lengths of the
-points, the rank it has, the rank to stop at, the tolerance. Out: the rank reached.
+Steps of pivoted Cholesky for several kernels of unit diagonal, one after the other and in place.
+
+In: rows to write to, the (n_kernels, n_points) residuals and inverse lengths of the points, the (n_kernels,) ranks to
+fill in, the kernel to go on with and the rank that it has in the first rows, the largest rank worth having, the largest
+residual that may be left. Out: the kernel where the rows were not enough, or the number of kernels; the rank that it
+has; and the rows before it, which belong to finished kernels. Ranks are -1 where the largest one does not suffice.
 """
 
 _PATIENCE = 4
 _HOPELESS = 0.5
 
 
-def from_columns(column: Column) -> Extend:
+def next_stop(rank: int, most: int, left: float, whole: float) -> int:
     """
-    Return the steps of pivoted Cholesky for a kernel that is known by its columns.
+    Return the rank up to which a factor should grow before the next review.
 
     Parameters
     ----------
-    column : callable
-        Maps the position of a point to its (n_points,) similarities to all points.
+    rank : int
+        Rank that the factor has.
+    most : int
+        Largest rank that is worth having.
+    left : float
+        What the factor leaves of the trace.
+    whole : float
+        The trace.
+
+    Returns
+    -------
+    int
+        The rank; the same one where the factor has become too large, or where that is foreseeable: more than half of
+        the trace left after a quarter of the columns.
+
+    Examples
+    --------
+    >>> next_stop(0, 40, 100.0, 100.0), next_stop(10, 40, 1.0, 100.0), next_stop(10, 40, 60.0, 100.0)
+    (10, 40, 10)
+    """
+    review = min(most, max(1, most // _PATIENCE))
+    if rank < review:
+        return review
+    return rank if rank == review and left > _HOPELESS * whole else max(rank, most)
+
+
+def from_columns(columns: Sequence[Column]) -> Steps:
+    """
+    Return the steps of pivoted Cholesky for kernels that are known by their columns.
+
+    Parameters
+    ----------
+    columns : sequence of callable
+        One a kernel; maps the position of a point to its (n_points,) similarities to all points.
 
     Returns
     -------
@@ -40,84 +75,117 @@ def from_columns(column: Column) -> Extend:
         The steps.
     """
 
-    def extend(factor: Array, residual: Array, inverse: Array, rank: int, stop: int, tolerance: float) -> int:
-        while rank < stop:
-            pivot = int(residual.argmax())
-            largest = float(residual[pivot])
-            if largest <= tolerance:
-                break
-            new = factor[rank]
-            new[:] = column(pivot) * (inverse * inverse[pivot])
-            if rank:
-                new -= factor[:rank, pivot] @ factor[:rank]
-            new *= largest**-0.5
-            residual -= new * new
-            residual[pivot] = 0.0
-            rank += 1
-        return rank
+    def steps(
+        room: Array,
+        residuals: Array,
+        inverses: Array,
+        ranks: npt.NDArray[np.intp],
+        kernel: int,
+        rank: int,
+        most: int,
+        tolerance: float,
+    ) -> tuple[int, int, int]:
+        used = 0
+        while kernel < len(columns):
+            factor, residual, inverse = room[used:], residuals[kernel], inverses[kernel]
+            while residual.max() > tolerance:
+                stop = next_stop(rank, most, float(residual.sum()), float(np.count_nonzero(inverse)))
+                if stop == rank:
+                    break
+                if rank == len(factor):
+                    return kernel, rank, used
+                rank = _extend(columns[kernel], factor, residual, inverse, rank, min(stop, len(factor)), tolerance)
+            ranks[kernel] = rank if residual.max() <= tolerance else -1
+            used += max(0, int(ranks[kernel]))
+            kernel, rank = kernel + 1, 0
+        return kernel, rank, used
 
-    return extend
+    return steps
+
+
+def _extend(
+    column: Column, factor: Array, residual: Array, inverse: Array, rank: int, stop: int, tolerance: float
+) -> int:
+    """Add columns to a factor, unless the largest residual is within the tolerance before; return the rank reached."""
+    while rank < stop:
+        pivot = int(residual.argmax())
+        largest = float(residual[pivot])
+        if largest <= tolerance:
+            break
+        new = factor[rank]
+        new[:] = column(pivot) * (inverse * inverse[pivot])
+        if rank:
+            new -= factor[:rank, pivot] @ factor[:rank]
+        new *= largest**-0.5
+        residual -= new * new
+        residual[pivot] = 0.0
+        rank += 1
+    return rank
 
 
 def pivoted_cholesky(
-    extend: Extend, diagonal: Array, tolerance: float, most: int, shelf: Shelf | None = None
-) -> Array | None:
+    steps: Steps, diagonals: Array, tolerance: float, most: int, shelf: Shelf | None = None
+) -> list[Array | None]:
     r"""
-    Factor a positive semidefinite kernel matrix by columns chosen where the remainder is largest.
+    Factor positive semidefinite kernel matrices by columns chosen where the remainder is largest.
 
     .. math:: |k_{ij} - \boldsymbol z_i^\top \boldsymbol z_j| \le \varepsilon \sqrt{k_{ii}\,k_{jj}}
 
-    holds for every entry, because the remainder is positive semidefinite too. The matrix is never formed: beside its
-    diagonal, only one column for each column of the factor is asked for.
+    holds for every entry, because the remainder is positive semidefinite too. The matrices are never formed: beside
+    their diagonals, only one column for each column of a factor is asked for.
 
     Parameters
     ----------
-    extend : callable
+    steps : callable
         The steps; `from_columns` makes them.
-    diagonal : ndarray of shape (n_points,)
-        Values k(x, x). A point where it is not positive is similar to nothing.
+    diagonals : ndarray of shape (n_kernels, n_points)
+        Values k(x, x) of each kernel. A point where it is not positive is similar to nothing.
     tolerance : float
         The accuracy :math:`\varepsilon`.
     most : int
         Largest rank that is worth having.
     shelf : Shelf, optional
-        Where to put the factor.
+        Where to put the factors.
 
     Returns
     -------
-    ndarray of shape (rank, n_points) or None
-        The transposed factor; None where its rank would be too large, or where that is foreseeable: more than half
-        of the trace left after a quarter of the columns.
+    list of ndarray of shape (rank, n_points) or None
+        The transposed factor of each kernel; None where its diagonal is not finite, or `next_stop` gives it up.
 
     Examples
     --------
     >>> import numpy as np
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> kernel = np.exp(-np.subtract.outer(x, x) ** 2)
-    >>> factor = pivoted_cholesky(from_columns(lambda i: kernel[i]), kernel.diagonal(), 1e-12, 25)
+    >>> (factor,) = pivoted_cholesky(from_columns([lambda i: kernel[i]]), kernel.diagonal()[None], 1e-12, 25)
     >>> len(factor), bool(np.abs(factor.T @ factor - kernel).max() < 1e-12)
     (9, True)
     """
-    if not np.isfinite(diagonal).all():
-        return None
-    length = np.sqrt(np.maximum(diagonal, 0.0))
-    inverse = np.divide(1.0, length, out=np.zeros(len(diagonal)), where=length > 0.0)
-    residual = (length > 0.0).astype(np.float64)
-    hopeless = _HOPELESS * float(residual.sum())
-    shelf = shelf or Shelf(len(diagonal))
-    factor = shelf.room(most)
-    rank, review = 0, max(1, most // _PATIENCE)
+    n_kernels, n_points = diagonals.shape
+    finite = np.array([np.isfinite(diagonal).all() for diagonal in diagonals])
+    lengths = np.sqrt(np.maximum(np.where(finite[:, None], diagonals, 0.0), 0.0))
+    inverses = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
+    # A kernel that has nothing left to explain is done at once.
+    residuals = (lengths > 0.0).astype(np.float64)
+    shelf = shelf or Shelf(n_points)
+    room, ranks = shelf.room(most * n_kernels), np.zeros(n_kernels, dtype=np.intp)
+    factors: list[Array | None] = []
+    rank = 0
     while True:
-        rank = extend(factor, residual, inverse, rank, min(len(factor), review if rank < review else most), tolerance)
-        if residual.max() <= tolerance:
-            found = shelf.take(rank)
-            if not (length == 1.0).all():
-                found *= length
-            return found
-        if rank >= most or (rank == review and residual.sum() > hopeless):
-            return None
-        if rank == len(factor):
-            factor = shelf.more(factor, most)
+        done, rank, used = steps(room, residuals, inverses, ranks, len(factors), rank, most, tolerance)
+        unfinished, rows, end = room[used : used + rank], shelf.take(used), 0
+        for found in ranks[len(factors) : done]:
+            factors.append(rows[end : end + found] if found >= 0 else None)
+            end += max(0, int(found))
+        if done == n_kernels:
+            break
+        room = shelf.more(unfinished, most * (n_kernels - done))
+    for k in np.flatnonzero(~finite):
+        factors[k] = None
+    for factor, length, unit in zip(factors, lengths, (lengths == 1.0).all(axis=1), strict=True):
+        if factor is not None and not unit:
+            factor *= length
+    return factors
 
 
 def compressed(kernel: npt.NDArray[Any], tolerance: float) -> Array | None:
@@ -145,7 +213,8 @@ def compressed(kernel: npt.NDArray[Any], tolerance: float) -> Array | None:
     True
     """
     diagonal = kernel.diagonal().astype(np.float64)
-    factor = pivoted_cholesky(from_columns(lambda point: kernel[point]), diagonal, tolerance, len(kernel) // 2)
+    steps = from_columns([lambda point: kernel[point]])
+    (factor,) = pivoted_cholesky(steps, diagonal[None], tolerance, len(kernel) // 2)
     if factor is None:
         return None
     length = np.sqrt(np.maximum(diagonal, 0.0))

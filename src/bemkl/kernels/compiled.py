@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bemkl.arrays import Array, finite_number, whole_number
-from bemkl.kernels.cholesky import Extend
+from bemkl.kernels.cholesky import Steps
 
 
 @cache
@@ -26,30 +26,45 @@ def installed() -> bool:
     return find_spec("numba") is not None
 
 
-def compiled_steps(name: str, points: Array, parameters: Mapping[str, Any]) -> Extend | None:
+def has_loop(name: str) -> bool:
     """
-    Return the steps of pivoted Cholesky for a kernel on feature vectors, compiled.
+    Say whether a kernel on feature vectors has a compiled loop.
 
     Parameters
     ----------
     name : str
         Name of the kernel.
-    points : ndarray of shape (n_points, n_features)
-        The points.
-    parameters : mapping of str to Any
-        Parameters of the kernel.
 
     Returns
     -------
-    callable or None
-        The steps; None for kernels without a compiled loop, and without Numba.
+    bool
+        Whether `compiled_steps` takes it; no kernel has one without Numba.
     """
-    if name not in _NUMBERS or not installed():
-        return None
+    return name in _NUMBERS and installed()
+
+
+def compiled_steps(kernels: Sequence[tuple[str, Mapping[str, Any]]], points: Array) -> Steps:
+    """
+    Return the steps of pivoted Cholesky for kernels on feature vectors, compiled.
+
+    Parameters
+    ----------
+    kernels : sequence of (str, mapping of str to Any)
+        Names of kernels that have a loop, with their parameters.
+    points : ndarray of shape (n_points, n_features)
+        The points.
+
+    Returns
+    -------
+    callable
+        The steps.
+    """
     from bemkl.kernels import loops  # compiles, or reads what was compiled, when it is first needed
 
-    kind, first, second = _NUMBERS[name](**parameters)
-    return partial(loops.extend, np.ascontiguousarray(points.T, dtype=np.float64), kind, first, second)
+    numbers = [_NUMBERS[name](**parameters) for name, parameters in kernels]
+    kinds, firsts, seconds = zip(*numbers, strict=True)
+    features = np.ascontiguousarray(points.T, dtype=np.float64)
+    return partial(loops.steps, features, np.array(kinds), np.array(firsts), np.array(seconds))
 
 
 def compiled_products() -> Any:

@@ -195,14 +195,14 @@ class FactoredStack:
 
 
 def _checked(kernels: Iterable[LowRank | Full]) -> Iterator[LowRank | Full]:
-    """Pass kernels on, and refuse those that are not finite or not of the samples of the first."""
+    """Pass kernels on, and refuse those that are not of the samples of the first, and matrices that are not finite."""
     first: tuple[int, int] | None = None
     for kernel in kernels:
         first = first or kernel.shape
         if kernel.shape != first:
             raise ValueError(f"kernels: expected kernels of the same samples, got shapes {first} and {kernel.shape}.")
-        for part in _arrays(kernel):
-            refuse_nonfinite("kernels", part)
+        if isinstance(kernel, Full):
+            refuse_nonfinite("kernels", kernel.matrix)
         yield kernel
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numba import literal_unroll, njit
 
 from bemkl.arrays import Array
+from bemkl.kernels import cholesky
 
 _LEAST = -708.0
 _HALVINGS = 1.4426950408889634  # 1 / log 2
@@ -15,6 +16,8 @@ _LOG_TWO = 0.6931471803691238
 _LOG_TWO_REST = 1.9082149292705877e-10
 _WHOLE = 1.5 * 2.0**52
 _TAYLOR = tuple(1.0 / factorial(power) for power in range(13, -1, -1))
+
+next_stop = njit(cache=True, nogil=True)(cholesky.next_stop)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -127,7 +130,7 @@ def extend(
     tolerance: float,
 ) -> int:
     """
-    Take the steps of pivoted Cholesky, as `bemkl.kernels.cholesky.from_columns` does.
+    Add columns to a factor, unless the largest residual is within the tolerance before.
 
     Parameters
     ----------
@@ -139,7 +142,7 @@ def extend(
         Its first number.
     second : int
         Its second number.
-    factor : ndarray of shape (most, n_points)
+    factor : ndarray of shape (n_rows, n_points)
         Factor to add columns to.
     residual : ndarray of shape (n_points,)
         What the factor leaves of the unit diagonal.
@@ -175,6 +178,78 @@ def extend(
         residual[pivot] = 0.0
         rank += 1
     return rank
+
+
+@njit(cache=True, nogil=True)
+def steps(
+    features: Array,
+    kinds: Array,
+    firsts: Array,
+    seconds: Array,
+    room: Array,
+    residuals: Array,
+    inverses: Array,
+    ranks: Array,
+    kernel: int,
+    rank: int,
+    most: int,
+    tolerance: float,
+) -> tuple[int, int, int]:
+    """
+    Take the steps of pivoted Cholesky for several kernels, as `bemkl.kernels.cholesky.from_columns` does.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_features, n_points)
+        The points.
+    kinds : ndarray of int of shape (n_kernels,)
+        Kinds of kernels, as in `write_column`.
+    firsts : ndarray of shape (n_kernels,)
+        Their first numbers.
+    seconds : ndarray of int of shape (n_kernels,)
+        Their second numbers.
+    room : ndarray of shape (n_rows, n_points)
+        Rows to write to.
+    residuals : ndarray of shape (n_kernels, n_points)
+        What the factors leave of unit diagonals.
+    inverses : ndarray of shape (n_kernels, n_points)
+        Inverse lengths of the points.
+    ranks : ndarray of int of shape (n_kernels,)
+        Ranks to fill in.
+    kernel : int
+        The kernel to go on with.
+    rank : int
+        Rank that it has, in the first rows.
+    most : int
+        Largest rank that is worth having.
+    tolerance : float
+        Largest residual that may be left.
+
+    Returns
+    -------
+    kernel : int
+        Where the rows were not enough, or the number of kernels.
+    rank : int
+        The rank that it has.
+    used : int
+        Number of rows before it.
+    """
+    used = 0
+    while kernel < len(kinds):
+        factor, residual, inverse = room[used:], residuals[kernel], inverses[kernel]
+        while residual.max() > tolerance:
+            stop = next_stop(rank, most, residual.sum(), float(np.count_nonzero(inverse)))
+            if stop == rank:
+                break
+            if rank == len(factor):
+                return kernel, rank, used
+            stop = min(stop, len(factor))
+            kind, first, second = kinds[kernel], firsts[kernel], seconds[kernel]
+            rank = extend(features, kind, first, second, factor, residual, inverse, rank, stop, tolerance)
+        ranks[kernel] = rank if residual.max() <= tolerance else -1
+        used += max(0, ranks[kernel])
+        kernel, rank = kernel + 1, 0
+    return kernel, rank, used
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.kernels.compiled import compiled_products
 from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.shelf import follows, joined
@@ -145,9 +145,12 @@ def _is_shared(kernel: LowRank) -> bool:
 
 
 def _run(members: dict[int, LowRank]) -> Run:
-    """Put factors one below the other."""
+    """Put factors one below the other, and refuse what is not finite."""
     kernels = list(members.values())
     left = joined([kernel.left for kernel in kernels])
     right = left if _is_shared(kernels[0]) else joined([kernel.right for kernel in kernels])
+    # Many small arrays at once cost no more than one of them.
+    for part in (left,) if left is right else (left, right):
+        refuse_nonfinite("kernels", part)
     ends = np.cumsum([len(kernel.left) for kernel in kernels])
     return Run(np.array(list(members), dtype=np.intp), ends.astype(np.intp), left, right)

@@ -205,8 +205,7 @@ class Spherical:
         ndarray of shape (rank, n_samples)
             The factor of the scaled kernel.
         """
-        inverse = _inverse_lengths(diagonal)
-        return factor if (inverse == 1.0).all() else factor * inverse
+        return factor if (diagonal == 1.0).all() else factor * _inverse_lengths(diagonal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -63,12 +63,12 @@ class Shelf:
 
     def more(self, written: Array, most: int) -> Array:
         """
-        Move rows that have filled their room to where there is more.
+        Move rows that have come to the end of their room to where there is more.
 
         Parameters
         ----------
         written : ndarray of shape (n_rows, length)
-            All rows of the room.
+            The last rows of the room, behind those that were taken.
         most : int
             Most rows that may be needed.
 
@@ -77,7 +77,9 @@ class Shelf:
         ndarray of shape (n_more_rows, length)
             A room with these rows first.
         """
-        self._open(min(most, 2 * len(written)))
+        needed = min(most, max(_LEAST, 2 * len(written)))
+        if not self._copies or needed > len(self._free):
+            self._open(needed)
         self._free[: len(written)] = written
         return self._free[:most]
 
@@ -96,10 +98,15 @@ class Shelf:
             The rows.
         """
         taken = self._free[:n_rows]
-        if _MANY * self._length > _VALUES:
+        if self._copies:
             return taken.copy()
         self._free = self._free[n_rows:]
         return taken
+
+    @property
+    def _copies(self) -> bool:
+        """Whether rows are so long that what was taken leaves its room."""
+        return _MANY * self._length > _VALUES
 
     def _open(self, least: int) -> None:
         self._free = np.empty((max(least, _VALUES // max(self._length, 1)), self._length))
