@@ -5,12 +5,33 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from golden_cases import Case
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from problems import VARIANTS, total, twin
 
-from bemkl.inference import Block, JointMeans, Plain, Probit, Problem, lower_bound_terms, run, sweep
-from bemkl.inference.joint_means import _best_in_plane, _Move
+from bemkl import KernelBank, KernelSpec
+from bemkl.distributions import PointMass
+from bemkl.inference import (
+    Block,
+    Free,
+    JointMeans,
+    NewtonMeans,
+    NewtonWeights,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    lower_bound_terms,
+    run,
+    sweep,
+)
+from bemkl.inference.coupling import Coupling
+from bemkl.inference.moves import Move, Plane, dot
+from bemkl.inference.pair_factors import loss_of_staying, sample_factor
 from bemkl.kernels import DenseStack
+
+SMOOTH = KernelBank(
+    [KernelSpec("gaussian", "each", {"width": [0.5, 1.0, 2.0]}), KernelSpec("polynomial", "each", {"degree": 2})]
+)
 
 PLAIN_SWEEPS = {
     "binary_nonsparse_n30_p4_sg1_margin0": 2000,
@@ -112,10 +133,12 @@ def test_a_step_is_the_best_in_its_plane():
     def move(mean):
         projection = np.einsum("led,ld->le", K, mean)
         coupled = np.stack([m @ p for m, p in zip(M, projection, strict=True)])
-        return _Move(mean.copy(), projection[:, None], coupled[:, None])
+        return Move(mean.copy(), projection[:, None], coupled[:, None])
 
     r = np.where(np.einsum("ld,ld->l", r, x)[:, None] > 0.0, r, -r)
-    length, share = _best_in_plane(r, move(x), move(y), lam, np.zeros(n_outputs))
+    first = move(x)
+    plane = Plane.of(r, first, dot(first.projection, first.coupled), move(y), lam)
+    length, share = plane.best(np.zeros(n_outputs))
     for o in range(n_outputs):
         full = H[o] + np.diag(lam[o])
         if o in (1, 2):
@@ -135,3 +158,97 @@ def test_enough_steps_solve_the_system(name):
     for before, after in zip(once.blocks, twice.blocks, strict=True):
         scale = np.abs(before.pair.sample_mean).max()
         assert_allclose(after.pair.sample_mean, before.pair.sample_mean, rtol=0.0, atol=1e-7 * scale)
+
+
+class TestRoughly:
+    """What bold steps do without where there are many samples."""
+
+    @pytest.fixture(params=[0.1, 1.0])
+    def case(self, request):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 4))
+        y = np.stack([np.sign(X[:, 0] * X[:, 1]), np.sign(X[:, 2] + 0.3)], axis=1)
+        stack = SMOOTH.fit_factored(X)
+        priors = Priors(intermediate=PointMass.from_std(request.param))
+        problem = Problem([Block(stack, Probit(y, margin=1.0))], priors, NewtonWeights(), NewtonMeans())
+        return problem, run(problem, max_iter=3, tol=None).state
+
+    def test_energy(self, case):
+        """From a few samples, within some percent of the sum over all of them."""
+        problem, state = case
+        context, pair = state.context(problem, 0), state.blocks[0].pair
+        coupling = Coupling.of(context, context.profile(context.target).curvature)
+        x = pair.projection
+        exact = dot(x, coupling.couple(x))
+        assert_allclose(coupling.energy(x), exact, rtol=0.05)
+        assert_allclose(coupling.energy(x[1:], slice(1, 2)), coupling.energy(x)[1:], rtol=1e-12)
+        few = Coupling.of(replace(context, target=context.target[:, :60]), coupling.curvature[:, :60])
+        assert_allclose(few.energy(x[:, :, :60]), dot(x[:, :, :60], few.couple(x[:, :, :60])), rtol=1e-12)
+
+    def test_rank_one(self, case):
+        """The thin product of a move is the one with the approximate matrix, an output and a sample at a time."""
+        problem, state = case
+        context, x = state.context(problem, 0), state.blocks[0].pair.projection
+        coupling = Coupling.of(context, context.profile(context.target).curvature)
+        left, right, across = coupling.rank_one_factors(x)
+        along, _ = coupling.rank_one()
+        e = context.weights.mean
+        for o, i in ((0, 0), (0, 7), (1, 299)):
+            matrix = along[o, i] * np.outer(e, e) + across[o] * np.eye(len(e))
+            assert_allclose(left[o] @ right[o, :, i] + across[o] * x[o, :, i], matrix @ x[o, :, i], rtol=1e-10)
+
+    def test_means_are_close_to_their_optimum(self, case):
+        """The projections after the same step, with the exact coupling: the distance is a small part of the step."""
+        problem, state = case
+        (update,) = NewtonMeans(relaxation=1.0).steps.values()
+        context, before = state.context(problem, 0), state.blocks[0].pair
+        after = update(problem.blocks[0].stack, before, context)
+        predictor = context.weights.mean @ before.intermediate.mean + context.weights.bias[:, None]
+        profile = context.profile(predictor)
+        coupling = Coupling.of(context, profile.curvature)
+        upsilon = context.intermediate_precision[:, None, None]
+        left, right = coupling.pull(profile, predictor)
+        optimum = after.projection - coupling.couple(after.projection) / upsilon + left @ right
+        step = np.linalg.norm(after.intermediate.mean - before.intermediate.mean)
+        assert 0.0 < np.linalg.norm(after.intermediate.mean - optimum) < 0.02 * step
+
+    def test_covariances_that_stay(self, case):
+        """The loss is bounded from above; what stays is what was there, and a new state asks for a new one."""
+        problem, state = case
+        rng = np.random.default_rng(1)
+        context, sample, gram = state.context(problem, 0), state.blocks[0].pair.sample, problem.blocks[0].stack.gram()
+        for size in (1e-4, 1e-2, 0.3):
+            lam = sample.diagonal * np.exp(size * rng.normal(size=sample.diagonal.shape))
+            upsilon = sample.scale * (1.0 + 1e-3 * size)
+            bound = loss_of_staying(sample, lam, upsilon)
+            for o in range(2):
+                before = np.linalg.inv(np.diag(sample.diagonal[o]) + sample.scale[o] * gram)
+                product = (np.diag(lam[o]) + upsilon[o] * gram) @ before
+                loss = 0.5 * (np.trace(product) - len(gram) - np.linalg.slogdet(product)[1])
+                assert 0.0 <= loss <= bound[o] + 1e-9
+        moved = replace(context, sample_precision=lam)
+        mixed = sample_factor(
+            problem.blocks[0].stack, moved, lambda o, _: sample.mean[o], sample, np.array([True, False])
+        )
+        fresh = sample_factor(problem.blocks[0].stack, moved, lambda o, _: sample.mean[o])
+        for name in ("variance", "logdet", "trace", "diagonal", "scale"):
+            assert_array_equal(getattr(mixed, name)[0], getattr(sample, name)[0])
+            assert_array_equal(getattr(mixed, name)[1], getattr(fresh, name)[1])
+
+    @pytest.mark.parametrize("deviation", [0.3, 1.0])
+    def test_same_optimum(self, deviation, monkeypatch):
+        """Where rough steps converge, a plain sweep changes nothing, and exact ones end in the same place."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(140, 2))
+        block = Block(SMOOTH.fit_factored(X), Probit(np.sign(X[:, 0] + 0.5 * rng.normal(size=140))))
+        priors = Priors(intermediate=PointMass.from_std(deviation))
+        bold = Problem([block], priors, NewtonWeights(), NewtonMeans())
+        rough = run(bold, max_iter=1500, tol=None)
+        monkeypatch.setattr("bemkl.inference.joint_means._MANY", 141)
+        exact = run(bold, max_iter=1500, tol=None)
+        assert not np.array_equal(rough.lower_bounds[:5], exact.lower_bounds[:5])
+        plain = sweep(replace(bold, pair=Plain(), weights=Free()), rough.state)
+        for other in (exact.state, plain):
+            for found, expected in zip(expectations(other), expectations(rough.state), strict=True):
+                assert_allclose(found, expected, rtol=0.0, atol=1e-6 * max(1.0, np.abs(expected).max()))
+        assert_allclose(rough.lower_bound, exact.lower_bound, rtol=1e-11)

@@ -157,7 +157,9 @@ def test_scaling_the_responses_shifts_the_bound(start, c, pair):
     independent = JointCovariance.independent(c**2 * weights.covariance.diagonal(), weights.n_biases)
     moved = replace(weights, mean=c * weights.mean, covariance=independent)
     block = start_state.blocks[0]
-    moved_pair = replace(block.pair, combined_at=c * block.pair.combined_at)
+    remembered = block.pair.approximation
+    remembered = replace(remembered, weights=c * remembered.weights, along=remembered.along / c**2)
+    moved_pair = replace(block.pair, approximation=remembered)
     moved_state = replace(
         start_state,
         weights=moved,

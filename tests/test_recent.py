@@ -23,8 +23,7 @@ from bemkl.inference import (
     initialise,
     sweep,
 )
-from bemkl.inference.joint_means import _weights_to_combine
-from bemkl.inference.recent import RecentStack, with_recent_stacks
+from bemkl.inference.recent import RecentStack, recall, remembering
 from bemkl.kernels import DenseStack, gaussian
 
 RNG = np.random.default_rng(0)
@@ -60,21 +59,40 @@ def test_sums_of_the_same_weights():
     assert_allclose(stack.combine(weights), 2.0 * once, atol=1e-14)
 
 
-def test_weights_that_are_combined():
-    """Those of the last sum, until others are far from them; far is relative to what the kernels do."""
-    pair = initialise(problem_of(DenseStack(KERNELS))).blocks[0].pair
-    pair = replace(pair, projection=pair.projection * np.where(np.arange(15) == 14, 100.0, 1.0)[:, None])
-    first = pair.combined_at
-    for factor, expected in ((1.0, first), (1.3, first), (1.5, None), (0.0, None)):
-        weights = factor * first
-        assert _weights_to_combine(pair, weights) is (weights if expected is None else first)
-    assert pair.scaled(3.0, spread=True).combined_at is first
-    small, large = first.copy(), first.copy()
+def test_what_was_made_last():
+    """The same object for the same settings; a stack without a memory makes it again."""
+    stack, settings, other = RecentStack(DenseStack(KERNELS)), object(), object()
+    once = recall(stack, settings, list)
+    assert recall(stack, settings, list) is once
+    assert recall(stack, other, list) is not once
+    assert recall(stack, settings, list) is not once
+    plain = DenseStack(KERNELS)
+    assert recall(plain, settings, list) is not recall(plain, settings, list)
+
+
+def test_systems_that_serve_again():
+    """The last one, until the current one is far from it; far is relative to what the kernels do."""
+    first = initialise(problem_of(DenseStack(KERNELS))).blocks[0].pair.approximation
+    sizes = np.where(np.arange(15) == 14, 100.0, 1.0)
+    for factor, expected in ((1.0, True), (1.3, True), (1.5, False), (0.0, False)):
+        current = replace(first, weights=factor * first.weights)
+        assert first.in_place_of(current, sizes) is (first if expected else current)
+    small, large = first.weights.copy(), first.weights.copy()
     small[3] *= 2.0
     large[-1] *= 1.5
-    assert _weights_to_combine(pair, small) is first
-    assert _weights_to_combine(pair, large) is large
-    assert _weights_to_combine(replace(pair, combined_at=None), small) is small
+    assert first.in_place_of(replace(first, weights=small), sizes) is first
+    assert first.in_place_of(current := replace(first, weights=large), sizes) is current
+    for name in ("along", "across", "sample_precision"):
+        near, far = (replace(first, weights=small, **{name: f * getattr(first, name)}) for f in (1.2, 1.6))
+        assert first.in_place_of(near, sizes) is first
+        found = first.in_place_of(far, sizes)
+        assert found.weights is first.weights
+        assert getattr(found, name) is getattr(far, name)
+
+
+def test_a_pair_keeps_its_system():
+    pair = initialise(problem_of(DenseStack(KERNELS))).blocks[0].pair
+    assert pair.scaled(3.0, spread=True).approximation is pair.approximation
 
 
 @pytest.mark.parametrize("kernel", [DENSE, SPARSE], ids=["dense", "sparse"])
@@ -107,6 +125,6 @@ def test_a_sweep_is_the_same_without_memory():
 def test_blocks_that_share_a_stack_share_its_memory():
     """Otherwise a hundred labels would keep a hundred matrices."""
     stack, other = DenseStack(KERNELS), DenseStack(KERNELS)
-    blocks = with_recent_stacks([Block(s, Probit(LABELS)) for s in (stack, other, stack)])
-    assert blocks[0].stack is blocks[2].stack
-    assert blocks[0].stack is not blocks[1].stack
+    found = remembering([stack, other, stack])
+    assert found[0] is found[2]
+    assert found[0] is not found[1]

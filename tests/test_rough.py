@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bemkl.inference import Block, NewtonMeans, NewtonWeights, Probit, Problem, ascend, joint_means
+from bemkl.inference import Block, NewtonMeans, NewtonWeights, Probit, Problem, ascend, preconditioners
 from bemkl.kernels import DenseStack, gaussian
 from bemkl.rough import rough_gram, rough_solver
 
@@ -68,7 +68,7 @@ def problem():
 
 def test_a_fit_ends_where_double_precision_ends(monkeypatch):
     rough = ascend(problem(), tol=1e-12)
-    monkeypatch.setattr(joint_means, "_MANY", np.inf)
+    monkeypatch.setattr(preconditioners, "_MANY", np.inf)
     exact = ascend(problem(), tol=1e-12)
     assert rough.converged
     assert_allclose(rough.lower_bound, exact.lower_bound, rtol=1e-10)
@@ -77,7 +77,7 @@ def test_a_fit_ends_where_double_precision_ends(monkeypatch):
 
 def test_a_fit_that_single_precision_cannot_help(monkeypatch):
     """Where every rough factor is refused, the path is that of double precision, digit by digit."""
-    monkeypatch.setattr(joint_means, "rough_solver", lambda matrix, name: None)
+    monkeypatch.setattr(preconditioners, "rough_solver", lambda matrix, name: None)
     without = ascend(problem())
-    monkeypatch.setattr(joint_means, "_MANY", np.inf)
+    monkeypatch.setattr(preconditioners, "_MANY", np.inf)
     assert ascend(problem()).lower_bounds.tolist() == without.lower_bounds.tolist()

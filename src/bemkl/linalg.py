@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import dtrmm
+from scipy.linalg.blas import daxpy, dtrmm
 from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri
 
 from bemkl.arrays import Array
@@ -273,6 +273,34 @@ def _mirror(matrix: Array) -> None:
 def _below(size: int) -> npt.NDArray[np.bool_]:
     """Return a mask of what is below the diagonal of a small block."""
     return np.tri(size, k=-1, dtype=np.bool_)
+
+
+def add_times(total: Array, factors: Array, part: Array) -> None:
+    """
+    Add an array times a number for each entry of the first axis, in place and without another array.
+
+    Parameters
+    ----------
+    total : ndarray of shape (n_outputs, ...)
+        What to add to, in C order.
+    factors : ndarray of shape (n_outputs,)
+        The numbers; where one is 0, nothing is added.
+    part : ndarray of shape (n_outputs, ...)
+        What to add.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> total = np.ones((2, 2))
+    >>> add_times(total, np.array([0.0, 3.0]), np.array([[np.nan, np.nan], [1.0, 2.0]]))
+    >>> total
+    array([[1., 1.],
+           [4., 7.]])
+    """
+    flat = total.reshape(len(total), -1)
+    for here, factor, there in zip(flat, factors, part, strict=True):
+        if factor != 0.0:
+            daxpy(there.ravel(), here, a=factor)
 
 
 def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array], Array], right: Array) -> Array:

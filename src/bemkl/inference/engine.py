@@ -14,7 +14,7 @@ from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.problem import Problem
-from bemkl.inference.recent import with_recent_stacks
+from bemkl.inference.recent import remembering
 from bemkl.inference.scale import starting_scale
 from bemkl.inference.state import BlockState, State, check_state, pair_context
 from bemkl.inference.updates import sweep_updates, update_output_target
@@ -157,7 +157,7 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
     FloatingPointError
         If the bound is not finite, which only numbers at the end of the floating point range can cause.
     """
-    problem = replace(problem, blocks=with_recent_stacks(problem.blocks))
+    problem = _remembering(problem)
     if state is None:
         state = initialise(problem)
     check_state(problem, state)
@@ -175,6 +175,14 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
                 "the margin or the starting state."
             )
         yield state, terms
+
+
+def _remembering(problem: Problem) -> Problem:
+    """Give the stacks a memory for one run."""
+    stacks = remembering([block.stack for block in problem.blocks])
+    # Symmetry was checked when the blocks were made.
+    blocks = [replace(block, stack=s, landmarks=True) for block, s in zip(problem.blocks, stacks, strict=True)]
+    return replace(problem, blocks=blocks)
 
 
 def _climb(problem: Problem, state: State, bound: float) -> tuple[State, dict[str, float]]:

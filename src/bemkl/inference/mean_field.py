@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from bemkl.arrays import Array
+from bemkl.inference.approximation import Approximation
 from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
 from bemkl.inference.symmetric import Symmetric
@@ -107,15 +108,15 @@ class MeanFieldPair:
         Factor of G.
     projection : ndarray of shape (n_outputs, n_kernels, n_samples)
         Kernels times the mean of a.
-    combined_at : ndarray of shape (n_kernels,), optional
-        Kernel weights whose combined kernel the last update was preconditioned by. No part of the posterior: the next
-        update uses it again where the weights have hardly changed.
+    approximation : Approximation, optional
+        What the last update was preconditioned by. No part of the posterior: the next update uses it again where it
+        has hardly changed.
     """
 
     sample: SampleWeights
     intermediate: Intermediate
     projection: Array
-    combined_at: Array | None = None
+    approximation: Approximation | None = None
 
     @property
     def sample_mean(self) -> Array:
@@ -259,7 +260,7 @@ class MeanFieldPair:
                 logdet=intermediate.logdet + intermediate.mean.shape[1] * np.log(square),
             )
         vars(intermediate)["scatter"] = [scatter.times(square) for scatter in self.intermediate.scatter]
-        return MeanFieldPair(sample, intermediate, factor * self.projection, self.combined_at)
+        return MeanFieldPair(sample, intermediate, factor * self.projection, self.approximation)
 
     def spread_along(self, direction: Array) -> Array:
         """

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bemkl.arrays import Array, finite_number, whole_number
-from bemkl.inference.joint_means import Preconditioner, fixed_targets, sample_precision, update_means
+from bemkl.inference.joint_means import fixed_targets, update_means
 from bemkl.inference.mean_field import MeanFieldPair, unit_pair
 from bemkl.inference.moments import PairContext
 from bemkl.inference.pair_factors import intermediate_covariance, intermediate_factor, sample_factor
+from bemkl.inference.preconditioners import Preconditioner, combined_kernel, sample_precision
 from bemkl.inference.protocols import PairStep, Stack
 from bemkl.inference.relaxation import RELAXATION
 from bemkl.linalg import Cholesky, refined_solve
@@ -24,7 +25,7 @@ def fitted_pair(
     context: PairContext,
     n_steps: int,
     good_length: float = 1.0,
-    preconditioner: Preconditioner | None = None,
+    preconditioner: Preconditioner = combined_kernel,
 ) -> MeanFieldPair:
     """
     Return the pair that joint means makes of zero means, to start with.
@@ -41,7 +42,7 @@ def fitted_pair(
         Most conjugate gradient steps.
     good_length : float
         Lengths that end the steps, as in `update_means`.
-    preconditioner : callable, optional
+    preconditioner : callable
         Makes approximate solvers.
 
     Returns
@@ -112,7 +113,8 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
     gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
     pull = upsilon[:, None] * stack.backproject(pair.intermediate.mean)
 
-    def mean_of(o: int, factor: Cholesky) -> Array:
+    def mean_of(o: int, factor: Cholesky | None) -> Array:
+        assert factor is not None, "no covariance stays"
         return refined_solve(factor.solve, lambda mean: pull[o] - lam[o] * mean - upsilon[o] * (gram @ mean), pull[o])
 
     sample = sample_factor(stack, context, mean_of)
@@ -227,5 +229,12 @@ class NewtonMeans(JointMeans):
 
     def _update(self, stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
         return update_means(
-            stack, pair, context, context.profile, self.n_steps, self.good_length, relaxation=self.relaxation
+            stack,
+            pair,
+            context,
+            context.profile,
+            self.n_steps,
+            self.good_length,
+            relaxation=self.relaxation,
+            roughly=True,
         )

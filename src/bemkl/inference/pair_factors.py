@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.inference.mean_field import Intermediate, SampleWeights, sample_precision_factor
@@ -14,7 +15,13 @@ from bemkl.inference.protocols import Stack
 from bemkl.linalg import Cholesky
 
 
-def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Cholesky], Array]) -> SampleWeights:
+def sample_factor(
+    stack: Stack,
+    context: PairContext,
+    mean_of: Callable[[int, Cholesky | None], Array],
+    previous: SampleWeights | None = None,
+    staying: npt.NDArray[np.bool_] | None = None,
+) -> SampleWeights:
     r"""
     Build q(a) with optimal covariances, Eq. (3), one output at a time, and means that the caller computes.
 
@@ -30,7 +37,11 @@ def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Ch
     context : PairContext
         Expectations of the neighbours.
     mean_of : callable
-        Maps an output and the factor of its precision matrix to its (n_basis,) means.
+        Maps an output and the factor of its precision matrix, if there is a new one, to its (n_basis,) means.
+    previous : SampleWeights, optional
+        The factor before.
+    staying : ndarray of bool of shape (n_outputs,), optional
+        Outputs whose covariance stays as it was before, optimal or not.
 
     Returns
     -------
@@ -38,14 +49,52 @@ def sample_factor(stack: Stack, context: PairContext, mean_of: Callable[[int, Ch
         The factor.
     """
     gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
-    mean, variance = np.empty(lam.shape), np.empty(lam.shape)
-    logdet, trace = np.empty(len(lam)), np.empty(len(lam))
+    mean, variance, diagonal = np.empty((3, *lam.shape))
+    logdet, trace, scale = np.empty((3, len(lam)))
     for o in range(len(lam)):
-        factor = sample_precision_factor(gram, lam[o], upsilon[o])
-        variance[o], logdet[o] = factor.inverse_diagonal(), factor.inverse_logdet
-        trace[o] = (len(gram) - lam[o] @ variance[o]) / upsilon[o]
+        factor: Cholesky | None = None
+        if previous is not None and staying is not None and staying[o]:
+            variance[o], logdet[o], trace[o] = previous.variance[o], previous.logdet[o], previous.trace[o]
+            diagonal[o], scale[o] = previous.diagonal[o], previous.scale[o]
+        else:
+            factor = sample_precision_factor(gram, lam[o], upsilon[o])
+            variance[o], logdet[o] = factor.inverse_diagonal(), factor.inverse_logdet
+            trace[o] = (len(gram) - lam[o] @ variance[o]) / upsilon[o]
+            diagonal[o], scale[o] = lam[o], upsilon[o]
         mean[o] = mean_of(o, factor)
-    return SampleWeights(mean, variance, logdet, trace, diagonal=lam, scale=upsilon)
+    return SampleWeights(mean, variance, logdet, trace, diagonal, scale)
+
+
+def loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array:
+    r"""
+    Bound what the lower bound loses if the covariances of a stay where their optimum has moved on.
+
+    With the precision changed by :math:`\Delta` and x the eigenvalues of
+    :math:`\Sigma^{1/2} \Delta\, \Sigma^{1/2}`, it loses :math:`\tfrac12 \sum (x - \log(1 + x))`; that is at most half
+    the square of
+
+    .. math:: \sum |x| \le \sum_d |\delta\tilde\lambda_d|\,\Sigma_{dd}
+              + |\delta\tilde\upsilon| \operatorname{tr}(\mathbf{C}\,\Sigma)
+
+    where this is at most 1/2.
+
+    Parameters
+    ----------
+    sample : SampleWeights
+        The factor with its covariances.
+    lam : ndarray of shape (n_outputs, n_basis)
+        Expected precisions of the sample weights now.
+    upsilon : ndarray of shape (n_outputs,)
+        Expected precisions of the intermediate outputs now.
+
+    Returns
+    -------
+    ndarray of shape (n_outputs,)
+        The losses, an output; infinite where there is no bound.
+    """
+    change = np.einsum("ld,ld->l", np.abs(lam - sample.diagonal), sample.variance)
+    change += np.abs(upsilon - sample.scale) * sample.trace
+    return np.where(change <= 0.5, 0.5 * change**2, np.inf)
 
 
 def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:

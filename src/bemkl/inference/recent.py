@@ -1,15 +1,16 @@
-"""A stack that remembers its last weighted sum, for as long as a run lasts."""
+"""Stacks that remember what was made of them last, for as long as a run lasts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.problem import Block
 from bemkl.inference.protocols import Stack
+
+T = TypeVar("T")
 
 
 class RecentStack:
@@ -36,7 +37,8 @@ class RecentStack:
         self.shape, self.asymmetries = stack.shape, stack.asymmetries
         self.project, self.backproject = stack.project, stack.backproject
         self.gram, self.rows = stack.gram, stack.rows
-        self._last: tuple[Array, Array] | None = None
+        self._sum: tuple[Array, Array] | None = None
+        self._made: tuple[object, Any] | None = None
 
     def combine(self, weights: Array) -> Array:
         """
@@ -52,26 +54,68 @@ class RecentStack:
         ndarray of shape (n_samples, n_basis)
             The sum; not to be written to.
         """
-        if self._last is None or not np.array_equal(self._last[0], weights):
-            self._last = None  # two such matrices are never needed at a time
-            self._last = weights.copy(), self._stack.combine(weights)
-        return self._last[1]
+        if self._sum is None or not np.array_equal(self._sum[0], weights):
+            self._sum = None  # two such matrices are never needed at a time
+            self._sum = weights.copy(), self._stack.combine(weights)
+        return self._sum[1]
+
+    def recall(self, settings: object, make: Callable[[], T]) -> T:
+        """
+        Make something of the kernels, or return what was made of the same settings last.
+
+        Parameters
+        ----------
+        settings : object
+            All that it depends on, beside the kernels; the same ones are the same object.
+        make : callable
+            Makes it.
+
+        Returns
+        -------
+        Any
+            What was made.
+        """
+        if self._made is None or self._made[0] is not settings:
+            self._made = None
+            self._made = settings, make()
+        made: T = self._made[1]
+        return made
 
 
-def with_recent_stacks(blocks: Sequence[Block]) -> list[Block]:
+def recall(stack: Stack, settings: object, make: Callable[[], T]) -> T:
     """
-    Return the same blocks with stacks that remember; blocks that share a stack share its memory.
+    Make something of a stack, or return what was made of the same settings last if the stack remembers.
 
     Parameters
     ----------
-    blocks : sequence of Block
-        The blocks of a problem.
+    stack : Stack
+        The stack.
+    settings : object
+        All that it depends on, beside the kernels.
+    make : callable
+        Makes it.
 
     Returns
     -------
-    list of Block
-        The blocks for one run.
+    Any
+        What was made.
     """
-    stacks = {id(block.stack): RecentStack(block.stack) for block in blocks}
-    # Symmetry was checked when the blocks were made.
-    return [replace(block, stack=stacks[id(block.stack)], landmarks=True) for block in blocks]
+    return stack.recall(settings, make) if isinstance(stack, RecentStack) else make()
+
+
+def remembering(stacks: Sequence[Stack]) -> list[RecentStack]:
+    """
+    Return the same stacks with memories; what is one stack shares one.
+
+    Parameters
+    ----------
+    stacks : sequence of Stack
+        The stacks.
+
+    Returns
+    -------
+    list of RecentStack
+        The stacks for one run.
+    """
+    memories = {id(stack): RecentStack(stack) for stack in stacks}
+    return [memories[id(stack)] for stack in stacks]
