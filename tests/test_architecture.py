@@ -19,7 +19,7 @@ ARROWS = {
     "rough": {"arrays", "linalg"},
     "threads": set(),
     "distributions": {"arrays", "special"},
-    "kernels": {"arrays", "kernels"},
+    "kernels": {"arrays", "threads", "kernels"},
     "inference": {"arrays", "exceptions", "special", "distributions", "linalg", "rough", "threads", "inference"},
     "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
     "files": {"arrays", "kernels", "files"},

@@ -1,50 +1,71 @@
-"""One pool of BLAS threads: SciPy's is kept to one thread while a fit runs, and gets back what it had."""
+"""BLAS threads: SciPy's waits while a fit runs, NumPy's too while it is small, and both get back what they had."""
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+import pytest
 
+from bemkl import threads
 from bemkl.inference import Block, Probit, Problem, ascend
 from bemkl.kernels import DenseStack
-from bemkl.threads import _idle_pools, one_pool
+from bemkl.threads import _pools, one_pool
+
+SMALL, LARGE = 10, 10_000
 
 
 def counts():
-    return [library.num_threads for library in _idle_pools()]
+    return [[library.num_threads for library in pools.libraries] for pools in _pools()]
 
 
-def test_scipy_waits_and_comes_back():
+@pytest.fixture(autouse=True)
+def several_threads():
+    """Two threads in every library, as on a machine with two cores."""
     before = counts()
-    with one_pool():
-        assert all(count == 1 for count in counts())
-        with one_pool():
-            assert all(count == 1 for count in counts())
-        assert all(count == 1 for count in counts())
+    for pools in _pools():
+        for library in pools.libraries:
+            library.set_num_threads(2)
+    yield
+    for pools, numbers in zip(_pools(), before, strict=True):
+        for library, number in zip(pools.libraries, numbers, strict=True):
+            library.set_num_threads(number)
+
+
+def ones(numbers):
+    return [1] * len(numbers)
+
+
+@pytest.mark.parametrize("n_rows", [SMALL, LARGE])
+def test_threads_wait_and_come_back(n_rows):
+    before = counts()
+    expected = [ones(before[0]), ones(before[1]) if n_rows == SMALL else before[1]]
+    with one_pool(n_rows):
+        assert counts() == expected
+        with one_pool(n_rows):
+            assert counts() == expected
+        assert counts() == expected
     assert counts() == before
 
 
-def test_numpy_keeps_its_threads():
-    others = [
-        library
-        for library in ThreadpoolController().select(user_api="blas").lib_controllers
-        if library.filepath not in [idle.filepath for idle in _idle_pools()]
-    ]
-    before = [library.num_threads for library in others]
-    with one_pool():
-        assert [library.num_threads for library in others] == before
+def test_a_small_fit_within_a_large_one():
+    before = counts()
+    with one_pool(LARGE):
+        with one_pool(SMALL):
+            assert counts() == [ones(numbers) for numbers in before]
+        assert counts() == [ones(before[0]), before[1]]
+    assert counts() == before
 
 
 def test_also_after_an_error():
     before = counts()
-    try:
-        with one_pool():
-            raise ZeroDivisionError
-    except ZeroDivisionError:
-        pass
+    with pytest.raises(ZeroDivisionError), one_pool(SMALL):
+        raise ZeroDivisionError
     assert counts() == before
 
 
-def test_fits_use_it():
-    seen = []
+@pytest.mark.parametrize(("limit", "alone"), [(4, True), (3, False)])
+def test_fits_use_it(monkeypatch, limit, alone):
+    """The largest of kernels, samples and basis points decides."""
+    monkeypatch.setattr(threads, "_SMALL", limit)
+    seen, before = [], counts()
     problem = Problem([Block(DenseStack(np.eye(4)[None]), Probit([1, -1, 1, -1]))])
     ascend(problem, max_iter=2, watch=lambda *_: seen.append(counts()))
-    assert all(count == 1 for counts_then in seen for count in counts_then)
+    assert seen == 2 * [[ones(before[0]), ones(before[1]) if alone else before[1]]]
+    assert counts() == before

@@ -21,6 +21,7 @@ from bemkl.kernels.shelf import Shelf
 from bemkl.kernels.specs import FittedGroup, KernelSpec, gather, learn_group
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import Samples, is_views, read_samples
+from bemkl.threads import one_pool
 
 
 class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc,call-arg]  # no types
@@ -152,7 +153,8 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 fitted.append(ready)
                 yield from kernels
 
-        stack = FactoredStack(build())
+        with one_pool(samples.n_samples):
+            stack = FactoredStack(build())
         self.groups_ = fitted
         self.kernel_names_ = _names(groups)
         self._remember(X, samples)

@@ -13,6 +13,8 @@ from bemkl.kernels.runs import Run
 
 _SHARE = 0.95
 _FEW = 2
+_ROWS = 1024
+"""Rows that are multiplied at a time: memory that is new to a process costs more than the products."""
 
 
 class Sketch:
@@ -93,10 +95,14 @@ class Sketch:
             return product
         # A symmetric product costs half of a general one, but needs weights of one sign.
         total = np.zeros((self._left.shape[1], self._left.shape[1]))
+        roots = np.sqrt(np.abs(own))
         for sign in (1.0, -1.0):
-            chosen = sign * own > 0.0
-            root = np.sqrt(np.abs(own[chosen]))[:, None] * self._left[chosen]
-            total += sign * (root.T @ root)
+            chosen = np.flatnonzero(sign * own > 0.0)
+            for first in range(0, len(chosen), _ROWS):
+                some = chosen[first : first + _ROWS]
+                scaled = self._left[some]
+                scaled *= roots[some, None]
+                total += sign * (scaled.T @ scaled)
         total *= largest
         return total
 

@@ -303,7 +303,9 @@ class FittedGroup:
             1 for samples that have this group, 0 for missing ones.
         """
         for kernel, diagonal, scaling in zip(out, diagonals, self.scalings or (), strict=True):
-            kernel[:] = scaling.apply(kernel, diagonal)
+            scaled = scaling.apply(kernel, diagonal)
+            if scaled is not kernel:
+                kernel[:] = scaled
         self._drop_missing(out, present)
 
     def diagonals(self, points: Any, present: Array) -> list[Array]:
