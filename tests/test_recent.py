@@ -23,6 +23,7 @@ from bemkl.inference import (
     initialise,
     sweep,
 )
+from bemkl.inference.approximation import Approximation
 from bemkl.inference.recent import RecentStack, recall, remembering
 from bemkl.kernels import DenseStack, gaussian
 
@@ -87,7 +88,17 @@ def test_systems_that_serve_again():
         assert first.in_place_of(near, sizes) is first
         found = first.in_place_of(far, sizes)
         assert found.weights is first.weights
-        assert getattr(found, name) is getattr(far, name)
+        assert_array_equal(getattr(found, name), getattr(far, name))
+
+
+def test_each_output_has_a_system_of_its_own():
+    rng = np.random.default_rng(0)
+    first = Approximation(np.ones(3), rng.uniform(1.0, 2.0, (2, 5)), np.ones(2), np.ones((2, 4)))
+    current = replace(first, along=first.along * np.array([[1.1], [3.0]]), across=first.across * 1.2)
+    found = first.in_place_of(current, np.ones(3))
+    for name in ("along", "across"):
+        assert_array_equal(getattr(found, name)[0], getattr(first, name)[0])
+        assert_array_equal(getattr(found, name)[1], getattr(current, name)[1])
 
 
 def test_a_pair_keeps_its_system():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from bemkl.arrays import Array
 
@@ -38,7 +39,7 @@ class Approximation:
 
     def in_place_of(self, current: Approximation, sizes: Array) -> Approximation:
         """
-        Return what to use now: this system, the current one with these kernel weights, or the current one.
+        Return what to use now: of this system whatever is close to the current one.
 
         Parameters
         ----------
@@ -50,17 +51,24 @@ class Approximation:
         Returns
         -------
         Approximation
-            The same object where it is close enough.
+            The kernel weights of this system if they serve, and then those of its outputs that do; the same object
+            where all serve.
         """
-        if not _close(sizes * self.weights, sizes * current.weights):
+        if not _close((sizes * self.weights)[None], (sizes * current.weights)[None])[0]:
             return current
-        same = (
-            _close(self.along, current.along)
-            and _close(self.across, current.across)
-            and _close(self.sample_precision, current.sample_precision)
+        serves = _close(self.along, current.along) & _close(self.sample_precision, current.sample_precision)
+        serves &= _close(self.across[:, None], current.across[:, None])
+        if serves.all():
+            return self
+        return Approximation(
+            weights=self.weights,
+            along=np.where(serves[:, None], self.along, current.along),
+            across=np.where(serves, self.across, current.across),
+            sample_precision=np.where(serves[:, None], self.sample_precision, current.sample_precision),
         )
-        return self if same else replace(current, weights=self.weights)
 
 
-def _close(old: Array, new: Array) -> bool:
-    return bool(np.linalg.norm(new - old) <= _CLOSE * np.linalg.norm(new))
+def _close(old: Array, new: Array) -> npt.NDArray[np.bool_]:
+    """Say which rows have hardly changed."""
+    close: npt.NDArray[np.bool_] = np.linalg.norm(new - old, axis=1) <= _CLOSE * np.linalg.norm(new, axis=1)
+    return close

@@ -185,9 +185,8 @@ class Spherical:
         ndarray of shape (n_samples, n_train)
             The scaled kernel.
         """
-        if (diagonal == 1.0).all() and (self.diagonal == 1.0).all():
-            return kernel
-        return spherical(kernel, diagonal, self.diagonal)
+        unit = (diagonal == 1.0).all() and (self.diagonal == 1.0).all()
+        return kernel if unit else spherical(kernel, diagonal, self.diagonal)
 
     def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
         """
