@@ -24,7 +24,7 @@ from bemkl.inference import (
     run,
     sweep,
 )
-from bemkl.inference.coupling import Coupling
+from bemkl.inference.coupling import _ENOUGH, Coupling
 from bemkl.inference.moves import Move, Plane, dot
 from bemkl.inference.pair_factors import loss_of_staying, sample_factor
 from bemkl.kernels import DenseStack
@@ -184,6 +184,7 @@ class TestRoughly:
         assert_allclose(coupling.energy(x[1:], slice(1, 2)), coupling.energy(x)[1:], rtol=1e-12)
         few = Coupling.of(replace(context, target=context.target[:, :60]), coupling.curvature[:, :60])
         assert_allclose(few.energy(x[:, :, :60]), dot(x[:, :, :60], few.couple(x[:, :, :60])), rtol=1e-12)
+        assert 60 < 2 * _ENOUGH < x.shape[2]  # all of the few, and some of the others
 
     def test_rank_one(self, case):
         """The thin product of a move is the one with the approximate matrix, an output and a sample at a time."""

@@ -90,7 +90,11 @@ class TestInverse:
         inverse, _ = inverse_and_logdet(matrix, "weights")
         assert_array_equal(inverse, inverse.T)
         assert_allclose(inverse @ matrix, np.eye(size), atol=1e-13)
-        assert_allclose(Cholesky.of(matrix, "weights").inverse_diagonal(), inverse.diagonal(), rtol=1e-12)
+        factor = Cholesky.of(matrix, "weights")
+        before, diagonal = factor.factor.copy(), factor.inverse_diagonal()
+        assert_allclose(diagonal, inverse.diagonal(), rtol=1e-12)
+        assert_array_equal(factor.factor, before)
+        assert_array_equal(factor.inverse_diagonal(overwrite=True), diagonal)
 
     @pytest.mark.parametrize("shape", [(7,), (1, 7), (2, 3, 7)])
     def test_roots(self, shape):

@@ -150,16 +150,22 @@ class Cholesky:
         _mirror(inverse)
         return inverse
 
-    def inverse_diagonal(self) -> Array:
+    def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
         """
         Return the diagonal of the inverse, for half the work of all of it.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Whether the factor may be lost: then no other matrix of its size is needed.
 
         Returns
         -------
         ndarray of shape (n,)
             The diagonal.
         """
-        half = _inverted(self.factor)
+        half = self.factor if overwrite else self.factor.copy(order="F")
+        _invert(half, 0, len(half))
         diagonal: Array = self.scale**2 * np.einsum("ij,ij->j", half, half)
         return diagonal
 

@@ -140,7 +140,8 @@ class MeanFieldPair:
     @property
     def mean_residual(self) -> Array:
         """Squared distance of the mean of G from its projections, an output."""
-        distance: Array = np.square(self.intermediate.mean - self.projection).sum(axis=(1, 2))
+        apart = self.intermediate.mean - self.projection
+        distance: Array = np.einsum("lmi,lmi->l", apart, apart)
         return distance
 
     @property

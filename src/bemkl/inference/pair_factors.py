@@ -58,10 +58,11 @@ def sample_factor(
             diagonal[o], scale[o] = previous.diagonal[o], previous.scale[o]
         else:
             factor = sample_precision_factor(gram, lam[o], upsilon[o])
-            variance[o], logdet[o] = factor.inverse_diagonal(), factor.inverse_logdet
-            trace[o] = (len(gram) - lam[o] @ variance[o]) / upsilon[o]
-            diagonal[o], scale[o] = lam[o], upsilon[o]
+            logdet[o], diagonal[o], scale[o] = factor.inverse_logdet, lam[o], upsilon[o]
         mean[o] = mean_of(o, factor)
+        if factor is not None:
+            variance[o] = factor.inverse_diagonal(overwrite=True)
+            trace[o] = (len(gram) - lam[o] @ variance[o]) / upsilon[o]
     return SampleWeights(mean, variance, logdet, trace, diagonal, scale)
 
 

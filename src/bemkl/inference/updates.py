@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from bemkl.distributions import PointMass
 from bemkl.inference.problem import Problem
 from bemkl.inference.protocols import AnyLikelihood, PairStep, WeightStep
 from bemkl.inference.scale import update_scale
@@ -89,6 +90,8 @@ def update_intermediate_precision(problem: Problem, state: State) -> State:
         The posterior with a new factor; the same where the precision is known.
     """
     prior = problem.priors.intermediate
+    if isinstance(prior, PointMass):
+        return state
 
     def update(index: int, block: BlockState) -> BlockState:
         n_kernels, n_samples, _ = problem.blocks[index].stack.shape
