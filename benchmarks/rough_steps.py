@@ -45,8 +45,8 @@ PAGE = """# What steps can do without
 Made by `.venv/bin/python benchmarks/rough_steps.py` with `BEMKL_DATA` set to a folder of the paper's data sets. One
 split a set, 70 % for training, the paper's kernels, margin 1, default tolerance; no test sample is looked at. *exact*
 steps compute the coupled projection of every step, the covariance of the sample weights and the preconditioner in
-every sweep; *rough* ones only where they serve ([derivation](../../docs/derivation.md), section 5). Bounds are where the
-fits end.
+every sweep; *rough* ones only where they serve ([derivation](../../docs/derivation.md), section 5). Bounds are where
+the fits end.
 
 {table}
 """

@@ -1,9 +1,9 @@
-"""The leading parts of many thin factors together, for a cheap and rough sum of their kernels."""
+"""The leading parts of many thin factors, for a cheap and rough sum of their kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,25 @@ from bemkl.kernels.runs import Run
 _SHARE = 0.95
 _FEW = 2
 _ROWS = 1024
-"""Rows that are multiplied at a time: memory that is new to a process costs more than the products."""
+"""Columns of factors that are multiplied at a time."""
+
+
+class _Part(NamedTuple):
+    """The chosen columns of a run: their places in it, their kernels, and their lengths in both factors."""
+
+    run: Run
+    places: npt.NDArray[np.intp]
+    owners: npt.NDArray[np.intp]
+    left: Array
+    right: Array
 
 
 class Sketch:
     """
     The first columns of each factor that make up 95 % of its trace, in single precision; all of it if that is little.
 
-    Pivoted Cholesky puts the columns in the order of what they explain, so the first ones are the best ones.
+    Pivoted Cholesky puts the columns in the order of what they explain, so the first ones are the best ones. They are
+    read where they are, a few at a time.
 
     Parameters
     ----------
@@ -46,29 +57,18 @@ class Sketch:
     """
 
     def __init__(self, runs: Sequence[Run], shape: tuple[int, int, int]) -> None:
-        n_kernels, n_samples, n_basis = shape
-        few = sum(len(run.left) for run in runs) <= _FEW * n_basis
-        squares = [_squares(run) for run in runs]
-        chosen = [
-            np.ones(len(run.left), dtype=np.bool_) if few else _leading(run, right)
-            for run, (_, right) in zip(runs, squares, strict=True)
-        ]
-        n_rows, dtype = sum(int(some.sum()) for some in chosen), np.float64 if few else np.float32
-        self._owners, self._sizes = np.empty(n_rows, dtype=np.intp), np.empty(n_rows)
-        self._left: npt.NDArray[Any] = np.empty((n_rows, n_samples), dtype)
-        shared = n_samples == n_basis and all(run.left is run.right for run in runs)
-        self._right = self._left if shared else np.empty((n_rows, n_basis), dtype)
+        n_kernels, self._n_samples, self._n_basis = shape
+        few = sum(len(run.left) for run in runs) <= _FEW * self._n_basis
+        self._dtype: Any = np.float64 if few else np.float32
+        self._shared = self._n_samples == self._n_basis and all(run.left is run.right for run in runs)
+        self._parts: list[_Part] = []
         self.sizes = np.zeros(n_kernels)
-        end = 0
-        for run, some, (left, right) in zip(runs, chosen, squares, strict=True):
-            rows, members = slice(end, end := end + int(some.sum())), _members(run)
+        for run in runs:
+            left, right = _squares(run)
             self.sizes[run.owners] = np.sqrt(_traces(run, left) * _traces(run, right))
-            self._owners[rows] = run.owners[members[some]]
-            # Single precision has a small range: the lengths of the columns go with the weights.
-            self._sizes[rows] = np.sqrt(left[some] * right[some])
-            _write(run.left[some], left[some], self._left[rows])
-            if not shared:
-                _write(run.right[some], right[some], self._right[rows])
+            places = np.arange(len(left)) if few else np.flatnonzero(_leading(run, right))
+            owners = run.owners[_members(run)[places]]
+            self._parts.append(_Part(run, places, owners, np.sqrt(left[places]), np.sqrt(right[places])))
 
     def combine(self, weights: Array) -> Array:
         """
@@ -84,38 +84,51 @@ class Sketch:
         ndarray of shape (n_samples, n_basis)
             The sum.
         """
-        full = weights[self._owners] * self._sizes
-        largest = float(np.abs(full).max(initial=0.0))
+        own = [weights[part.owners] * part.left * part.right for part in self._parts]
+        largest = max((float(np.abs(sizes).max(initial=0.0)) for sizes in own), default=0.0)
+        total = np.zeros((self._n_samples, self._n_basis))
         if largest == 0.0:
-            return np.zeros((self._left.shape[1], self._right.shape[1]))
-        own = (full / largest).astype(self._left.dtype)
-        if self._left is not self._right:
-            # Of the two, the factors of the basis points are the smaller ones.
-            product: Array = np.multiply(self._left.T @ (own[:, None] * self._right), largest, dtype=np.float64)
-            return product
-        # A symmetric product costs half of a general one, but needs weights of one sign.
-        total = np.zeros((self._left.shape[1], self._left.shape[1]))
-        roots = np.sqrt(np.abs(own))
-        for sign in (1.0, -1.0):
-            chosen = np.flatnonzero(sign * own > 0.0)
-            for first in range(0, len(chosen), _ROWS):
-                some = chosen[first : first + _ROWS]
-                scaled = self._left[some]
-                scaled *= roots[some, None]
-                total += sign * (scaled.T @ scaled)
+            return total
+        # Single precision has a small range: what is multiplied there is at most 1.
+        for left, right, sign in self._pieces([sizes / largest for sizes in own]):
+            total += sign * (left.T @ right)
         total *= largest
         return total
+
+    def _pieces(self, own: list[Array]) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any], float]]:
+        """Yield scaled columns of both factors, and the sign of their product, one piece in the place of another."""
+        n_rows = min(_ROWS, sum(len(sizes) for sizes in own))
+        left: npt.NDArray[Any] = np.empty((n_rows, self._n_samples), self._dtype)
+        right = left if self._shared else np.empty((n_rows, self._n_basis), self._dtype)
+        # A symmetric product costs half of a general one, but needs weights of one sign.
+        for sign in (1.0, -1.0):
+            filled = 0
+            for part, sizes in zip(self._parts, own, strict=True):
+                chosen = np.flatnonzero(sign * sizes > 0.0)
+                while len(chosen):
+                    some, chosen = chosen[: n_rows - filled], chosen[n_rows - filled :]
+                    rows, places = slice(filled, filled + len(some)), part.places[some]
+                    roots = np.sqrt(np.abs(sizes[some]))
+                    _write(part.run.left, places, roots / part.left[some], left[rows])
+                    if right is not left:
+                        _write(part.run.right, places, roots / part.right[some], right[rows])
+                    filled += len(some)
+                    if filled == n_rows:
+                        yield left, right, sign
+                        filled = 0
+            if filled:
+                yield left[:filled], left[:filled] if right is left else right[:filled], sign
+
+
+def _write(factor: Array, places: npt.NDArray[np.intp], scales: Array, out: npt.NDArray[Any]) -> None:
+    """Write columns of a factor, each times a number."""
+    np.multiply(factor[places], scales[:, None], out=out, casting="same_kind")
 
 
 def _squares(run: Run) -> tuple[Array, Array]:
     """Return the squared lengths of the columns of both factors."""
     left = np.einsum("rd,rd->r", run.left, run.left)
     return left, left if run.left is run.right else np.einsum("rd,rd->r", run.right, run.right)
-
-
-def _write(columns: Array, squares: Array, out: npt.NDArray[Any]) -> None:
-    """Write columns of a factor at unit length."""
-    np.divide(columns, np.sqrt(np.where(squares > 0.0, squares, 1.0))[:, None], out=out, casting="same_kind")
 
 
 def _members(run: Run) -> npt.NDArray[np.intp]:
