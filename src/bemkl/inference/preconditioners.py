@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -50,13 +51,16 @@ def combined_kernel(stack: Stack, coupling: Coupling, approximation: Approximati
     """
     n_outputs = len(approximation.across)
 
+    @cache
+    def combined() -> Array:
+        return stack.combine(approximation.weights)
+
     def solver(o: int) -> Solve:
-        combined = stack.combine(approximation.weights)
-        if len(combined.T) >= _MANY:
-            roughly = rough_solver(system(rough_gram(combined, approximation.along[o]), o), _NAME)
+        if len(combined().T) >= _MANY:
+            roughly = rough_solver(system(rough_gram(combined(), approximation.along[o]), o), _NAME)
             if roughly is not None:
                 return roughly
-        root = np.sqrt(approximation.along[o])[:, None] * combined
+        root = np.sqrt(approximation.along[o])[:, None] * combined()
         return Cholesky.of(system(root.T @ root, o), _NAME).solve
 
     def system(squared: Array, o: int) -> Array:
