@@ -9,11 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 from problems import VARIANTS, total, twin
 
+from bemkl.distributions import PointMass
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference import (
     Block,
     Free,
     JointMeans,
+    NewtonMeans,
+    Priors,
     Probit,
     Problem,
     initialise,
@@ -24,7 +27,7 @@ from bemkl.inference import (
 )
 from bemkl.inference.predict import fitted_block
 from bemkl.inference.updates import sweep_updates
-from bemkl.kernels import DenseStack
+from bemkl.kernels import DenseStack, gaussian
 
 
 @pytest.fixture
@@ -214,3 +217,15 @@ def test_row_blocks_do_not_show(problem, monkeypatch):
     whole = predict(problem, state, DenseStack(K))
     monkeypatch.setattr(sys.modules["bemkl.inference.predict"], "_BLOCK_BYTES", 1)
     assert_allclose(predict(problem, state, DenseStack(K)).variance, whole.variance, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pair", [JointMeans(), NewtonMeans()], ids=["joint", "newton"])
+def test_a_start_with_another_known_deviation(pair):
+    """A known precision is the problem's, not that of the state a run starts from."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    block = Block(DenseStack(np.stack([gaussian(X, X, width) for width in (0.5, 2.0)])), Probit(np.sign(X[:, 0])))
+    coarse, fine = (Problem([block], Priors(intermediate=PointMass.from_std(std)), pair=pair) for std in (1.0, 0.1))
+    started = run(fine, run(coarse, max_iter=5, tol=None).state, max_iter=600, tol=None)
+    assert float(started.state.blocks[0].intermediate_precision.mean) == pytest.approx(100.0)
+    assert_allclose(started.lower_bound, run(fine, max_iter=600, tol=None).lower_bound, rtol=1e-6)

@@ -31,7 +31,7 @@ from bemkl.inference import (
 )
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
-from bemkl.linalg import Cholesky, inverse_and_logdet
+from bemkl.linalg import Cholesky, add_times, inverse_and_logdet
 from bemkl.special import inverse_mills, log_ndtr, truncated_excess, truncated_variance
 
 
@@ -265,3 +265,16 @@ def test_the_same_run_twice_is_bit_identical():
     first, second = (run(problem, max_iter=20, tol=None) for _ in range(2))
     assert np.array_equal(first.lower_bounds, second.lower_bounds)
     assert np.array_equal(first.state.weights.mean, second.state.weights.mean)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("turned", [False, True])
+def test_sums_in_place(dtype, turned):
+    """Whatever the order in memory and the precision, the array itself changes."""
+    rng = np.random.default_rng(0)
+    total = rng.normal(size=(2, 3, 4)).astype(dtype)
+    total = np.asfortranarray(total) if turned else total
+    part, factors = rng.normal(size=(2, 4, 3)).transpose(0, 2, 1), np.array([2.0, 0.0])
+    expected = total + factors[:, None, None] * part
+    add_times(total, factors, part)
+    assert_allclose(total, expected, rtol=1e-6 if dtype == np.float32 else 1e-15)

@@ -1,5 +1,7 @@
 """BLAS threads: SciPy's waits while a fit runs, NumPy's too while it is small, and both get back what they had."""
 
+from threading import Event, Thread
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,27 @@ def test_a_small_fit_within_a_large_one():
         with one_pool(SMALL):
             assert counts() == [ones(numbers) for numbers in before]
         assert counts() == [ones(before[0]), before[1]]
+    assert counts() == before
+
+
+def test_threads_that_overlap():
+    """Whoever comes first and goes first, all libraries have their threads again when all have gone."""
+    before, inside, leave = counts(), Event(), Event()
+
+    def stay():
+        with one_pool(SMALL):
+            inside.set()
+            leave.wait(timeout=10.0)
+
+    other = Thread(target=stay)
+    with one_pool(SMALL):
+        other.start()
+        assert inside.wait(timeout=10.0)
+    leave.set()
+    other.join(timeout=10.0)
+    assert counts() == before
+    with one_pool(SMALL):
+        assert counts() == [ones(numbers) for numbers in before]
     assert counts() == before
 
 

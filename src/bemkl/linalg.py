@@ -283,12 +283,12 @@ def _below(size: int) -> npt.NDArray[np.bool_]:
 
 def add_times(total: Array, factors: Array, part: Array) -> None:
     """
-    Add an array times a number for each entry of the first axis, in place and without another array.
+    Add an array times a number for each entry of the first axis, in place; if in C order, without another array.
 
     Parameters
     ----------
     total : ndarray of shape (n_outputs, ...)
-        What to add to, in C order.
+        What to add to.
     factors : ndarray of shape (n_outputs,)
         The numbers; where one is 0, nothing is added.
     part : ndarray of shape (n_outputs, ...)
@@ -303,10 +303,12 @@ def add_times(total: Array, factors: Array, part: Array) -> None:
     array([[1., 1.],
            [4., 7.]])
     """
-    flat = total.reshape(len(total), -1)
-    for here, factor, there in zip(flat, factors, part, strict=True):
-        if factor != 0.0:
-            daxpy(there.ravel(), here, a=factor)
+    in_place = total.flags.c_contiguous and total.dtype == part.dtype == np.float64
+    for here, factor, there in zip(total, factors, part, strict=True):
+        if factor != 0.0 and in_place:
+            daxpy(there.ravel(), here.ravel(), a=factor)
+        elif factor != 0.0:
+            here += factor * there
 
 
 def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array], Array], right: Array) -> Array:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import scipy.linalg.lapack  # noqa: F401  # loads SciPy's library, so that it can be found
 from threadpoolctl import ThreadpoolController
 
+_lock = Lock()
 _SMALL = 800
 """Rows up to which a second thread shortens a fit by no more than a fifth, and doubles what it takes of the machine."""
 
@@ -28,30 +29,38 @@ class _Pools:
 
     def __init__(self, libraries: list[Any]) -> None:
         self.libraries = libraries
-        self._lock, self._users = Lock(), 0
+        self._users, self._here = 0, local()
         self._before: list[int] = []
 
     def hold(self) -> None:
-        """Keep the libraries to one thread; they may be held more than once."""
-        with self._lock:
+        """Keep the libraries to one thread; they may be held more than once, and by several threads."""
+        with _lock:
             if self._users == 0:
                 self._before = [library.num_threads for library in self.libraries]
-                for library in self.libraries:
-                    library.set_num_threads(1)
             self._users += 1
+            self._here.users = getattr(self._here, "users", 0) + 1
+            for library in self.libraries:
+                library.set_num_threads(1)
 
     def release(self) -> None:
-        """Give the threads back once nobody holds the libraries any more."""
-        with self._lock:
+        """Give back what there was before, once this thread does not hold the libraries any more."""
+        with _lock:
             self._users -= 1
-            if self._users == 0:
+            self._here.users -= 1
+            # A library may listen to one thread only: each that has taken threads away has to give them back.
+            if self._here.users == 0:
                 for library, count in zip(self.libraries, self._before, strict=True):
                     library.set_num_threads(count)
 
 
-@cache
 def _pools() -> tuple[_Pools, _Pools]:
     """Return the BLAS libraries that SciPy has for itself, if it does not share NumPy's, and all others."""
+    with _lock:
+        return _found_pools()
+
+
+@cache
+def _found_pools() -> tuple[_Pools, _Pools]:
     found = ThreadpoolController().select(user_api="blas").lib_controllers
     of_scipy = [library for library in found if Path(library.filepath).parent.name.lower().startswith("scipy")]
     return _Pools(of_scipy), _Pools([library for library in found if library not in of_scipy])
@@ -83,11 +92,8 @@ def one_pool(n_rows: int) -> Iterator[None]:
     ...     pass
     """
     of_scipy, others = _pools()
-    held = [of_scipy, others] if n_rows <= _SMALL else [of_scipy]
-    for pools in held:
-        pools.hold()
-    try:
+    with ExitStack() as held:
+        for pools in (of_scipy, others) if n_rows <= _SMALL else (of_scipy,):
+            pools.hold()
+            held.callback(pools.release)
         yield
-    finally:
-        for pools in held:
-            pools.release()

@@ -115,7 +115,7 @@ class Coupling:
         .. math:: \sum_i \boldsymbol x_i^\top \mathbf{M}_i\, \boldsymbol x_i
 
         What `rank_one` takes for the part along the kernel weights is summed over all samples, and the rest of the
-        form over some of them: all if they are few.
+        form over some of them, at equal distances in their order: all if they are few.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ def update_means(
     roughly: bool = False,
 ) -> MeanFieldPair:
     r"""
-    Update q(a) and q(G): optimal covariances, and means from one Newton step in both.
+    Update q(a) and q(G): covariances, optimal unless they may stay, and means from one Newton step in both.
 
     With G eliminated, the step x of the means of a solves
 
@@ -155,7 +155,7 @@ def _write_optimum(
 
 
 def _approximation(pair: MeanFieldPair, coupling: Coupling) -> Approximation:
-    """Return the approximate system of the last update while it is close to the current one."""
+    """Return what is close to the current system of that of the last update, and the current one for the rest."""
     current = Approximation(coupling.context.weights.mean, *coupling.rank_one(), coupling.context.sample_precision)
     if pair.approximation is None:
         return current

@@ -207,8 +207,8 @@ class NewtonMeans(JointMeans):
 
     With q(f) fixed, the bound has the curvature :math:`\tilde\tau` in each mean of the predictor. With q(f) at its
     optimum, it has the curvature :math:`w_i \le \tilde\tau` of the likelihood's profile: much less for samples far on
-    their side of the margin. One Newton step uses it, and goes on in the same direction. It can overshoot; the engine
-    then falls back on `JointMeans`.
+    their side of the margin. One Newton step uses it, and goes on in the same direction. With many samples it leaves
+    out what it can do without. It can overshoot; the engine then falls back on `JointMeans`.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def sample_factor(
     staying: npt.NDArray[np.bool_] | None = None,
 ) -> SampleWeights:
     r"""
-    Build q(a) with optimal covariances, Eq. (3), one output at a time, and means that the caller computes.
+    Build q(a) with optimal covariances, Eq. (3), unless they stay, and means that the caller computes.
 
     The trace with the gram matrix follows from the diagonal, because the covariance times its inverse has the trace D:
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 class RecentStack:
     """
-    A stack that does not compute the sum for the same weights twice in a row; all else is left to the stack.
+    A stack that remembers the sum for its last weights, and one more thing that was made of it.
 
     Parameters
     ----------

@@ -90,10 +90,10 @@ def update_intermediate_precision(problem: Problem, state: State) -> State:
         The posterior with a new factor; the same where the precision is known.
     """
     prior = problem.priors.intermediate
-    if isinstance(prior, PointMass):
-        return state
 
     def update(index: int, block: BlockState) -> BlockState:
+        if isinstance(prior, PointMass):
+            return replace(block, intermediate_precision=prior)
         n_kernels, n_samples, _ = problem.blocks[index].stack.shape
         return replace(block, intermediate_precision=prior.posterior(n_kernels * n_samples, block.pair.residual))
 

@@ -21,9 +21,10 @@ Steps of pivoted Cholesky for several kernels of unit diagonal, one after the ot
 In: rows to write to, the (n_kernels, n_points) residuals and inverse lengths of the points, the (n_kernels,) ranks to
 fill in, the kernel to go on with and the rank that it has in the first rows, the largest rank worth having, the largest
 residual that may be left. Out: the kernel where the rows were not enough, or the number of kernels; the rank that it
-has; and the rows before it, which belong to finished kernels. Ranks are -1 where the largest one does not suffice.
+has; and the rows before it, which belong to finished kernels. Ranks are -1 where `next_stop` gives a kernel up.
 """
 
+# Compiled code is kept until loops.py changes: touch it after a change of these numbers or of next_stop.
 _PATIENCE = 4
 _HOPELESS = 0.5
 
