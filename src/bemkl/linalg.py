@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import daxpy, dtrmm
+from scipy.linalg.blas import daxpy, dger, dtrmm
 from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri
 
 from bemkl.arrays import Array
@@ -309,6 +309,35 @@ def add_times(total: Array, factors: Array, part: Array) -> None:
             daxpy(there.ravel(), here.ravel(), a=factor)
         elif factor != 0.0:
             here += factor * there
+
+
+def add_products(total: Array, left: Array, right: Array) -> None:
+    """
+    Add the products of all entries of two vectors, in place; if in C order, without another array.
+
+    Parameters
+    ----------
+    total : ndarray of shape (n_outputs, n_rows, n_columns)
+        What to add to.
+    left : ndarray of shape (n_outputs, n_rows)
+        A vector for each output.
+    right : ndarray of shape (n_outputs, n_columns)
+        Another one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> total = np.ones((1, 2, 2))
+    >>> add_products(total, np.array([[1.0, 2.0]]), np.array([[0.0, 3.0]]))
+    >>> total
+    array([[[1., 4.],
+            [1., 7.]]])
+    """
+    for here, rows, columns in zip(total, left, right, strict=True):
+        if here.flags.c_contiguous:
+            dger(1.0, columns, rows, a=here.T, overwrite_a=1)
+        else:
+            here += np.multiply.outer(rows, columns)
 
 
 def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array], Array], right: Array) -> Array:

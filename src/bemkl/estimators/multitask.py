@@ -132,7 +132,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         margin: float = 1.0,
         normalize_y: bool = True,
         acceleration: str | None = "newton",
-        factor_tol: float | None = 1e-12,
+        factor_tol: float | None = 1e-10,
         max_iter: int = 1000,
         tol: float | None = 1e-4,
         n_init: int = 1,

@@ -125,7 +125,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         predictive: str = "exact",
         landmarks: Any = None,
         acceleration: str | None = "newton",
-        factor_tol: float | None = 1e-12,
+        factor_tol: float | None = 1e-10,
         max_iter: int = 1000,
         tol: float | None = 1e-4,
         n_init: int = 1,

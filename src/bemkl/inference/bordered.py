@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.symmetric import Symmetric
+from bemkl.inference.symmetric import Solver, Symmetric
 from bemkl.inference.thin import Thin
 
 _NAME = "biases and kernel weights"
@@ -165,20 +164,60 @@ class Bordered:
         biases = np.diag(1.0 / self.corner) - shares.T @ cross
         return JointCovariance(0.5 * (biases + biases.T), cross, kernels), logdet - float(np.log(self.corner).sum())
 
-    def solver(self) -> Callable[[Array], Array]:
+    def solver(self) -> BorderedSolver:
         """
         Return what solves systems with a positive definite matrix.
 
         Returns
         -------
-        callable
-            Maps a right-hand side of shape (n_biases + n_kernels,) to the solution.
+        BorderedSolver
+            The solver.
         """
-        solve_kernels = self._without_biases().solver(_NAME)
+        return BorderedSolver(self, self._without_biases().solver(_NAME))
 
-        def solve(right: Array) -> Array:
-            b, e = right[: len(self.corner)], right[len(self.corner) :]
-            weights = solve_kernels(e - (b / self.corner) @ self.link)
-            return np.concatenate([(b - self.link @ weights) / self.corner, weights])
 
-        return solve
+@dataclass(frozen=True, slots=True, eq=False)
+class BorderedSolver:
+    """
+    Solver of systems with a bordered matrix.
+
+    Parameters
+    ----------
+    matrix : Bordered
+        The matrix.
+    kernels : Solver
+        Solver of systems with what is left of it where the biases are eliminated.
+    """
+
+    matrix: Bordered
+    kernels: Solver
+
+    def solve(self, right: Array) -> Array:
+        """
+        Solve a system with the matrix.
+
+        Parameters
+        ----------
+        right : ndarray of shape (n_biases + n_kernels,)
+            Right-hand side.
+
+        Returns
+        -------
+        ndarray of shape (n_biases + n_kernels,)
+            The solution.
+        """
+        corner, link = self.matrix.corner, self.matrix.link
+        b, e = right[: len(corner)], right[len(corner) :]
+        weights = self.kernels.solve(e - (b / corner) @ link)
+        return np.concatenate([(b - link @ weights) / corner, weights])
+
+    def kernel_variances(self) -> Array:
+        """
+        Return the diagonal of the inverse, where it belongs to kernel weights.
+
+        Returns
+        -------
+        ndarray of shape (n_kernels,)
+            The variances.
+        """
+        return self.kernels.inverse_diagonal()

@@ -10,6 +10,7 @@ from bemkl.arrays import Array
 from bemkl.inference.moments import PairContext, Profile
 from bemkl.inference.pair_factors import intermediate_covariance, mean_coupling
 from bemkl.inference.per_output import PerOutput
+from bemkl.linalg import add_products
 
 _ACROSS = 0.5
 _ENOUGH = 32
@@ -105,7 +106,7 @@ class Coupling:
         if rho.any():
             q, upsilon = self.direction[outputs], self.context.intermediate_precision[outputs, None]
             along = upsilon**2 * rho * (q[:, None, :] @ x)[:, 0]
-            product += q[:, :, None] * along[:, None, :]
+            add_products(product, q, along)
         return product
 
     def energy(self, x: Array, outputs: slice = slice(None)) -> Array:

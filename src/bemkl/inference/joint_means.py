@@ -106,7 +106,7 @@ def update_means(
     intermediate -= coupled
     residual = stack.backproject(intermediate) - lam * pair.sample.mean
 
-    mean, projection, gain = np.empty_like(residual), np.empty_like(coupled), np.empty(len(residual))
+    mean, gain = np.empty_like(residual), np.empty(len(residual))
     approximation = _approximation(pair, coupling)
     solvers = preconditioner(stack, coupling, approximation)
     for outputs in _groups(coupled.shape, lam.shape[1]):
@@ -115,16 +115,16 @@ def update_means(
             stack, coupling, outputs, residual[outputs], here, solvers(outputs), n_steps, good_length, roughly=roughly
         )
         _write_optimum(intermediate[outputs], (left[outputs], right[outputs]), here, move, coupling, outputs)
-        np.add(here.mean, move.mean, out=mean[outputs])
-        np.add(here.projection, move.projection, out=projection[outputs])
+        # The coupled projections have served: the new ones take their place.
+        for out, old, step in ((mean, here.mean, move.mean), (coupled, here.projection, move.projection)):
+            np.multiply(step, relaxation, out=out[outputs])
+            out[outputs] += old
     if relaxation != 1.0:
-        mean = beyond(pair.sample.mean, mean, relaxation)
-        projection = beyond(pair.projection, projection, relaxation)
         intermediate = beyond(pair.intermediate.mean, intermediate, relaxation)
     staying = (loss_of_staying(pair.sample, lam, upsilon) <= _WORTH * gain) & roughly
     sample = sample_factor(stack, context, lambda output, _: mean[output], pair.sample, staying)
     factor = Intermediate(intermediate, coupling.covariance, coupling.logdet)
-    return MeanFieldPair(sample, factor, projection, approximation)
+    return MeanFieldPair(sample, factor, coupled, approximation)
 
 
 def _write_optimum(

@@ -94,8 +94,14 @@ class Intermediate:
         """Sums of the outer products of the means over the samples, one of size n_kernels an output."""
         return [gram([mean], self.covariance[o]) for o, mean in enumerate(self.mean)]
 
+    @cached_property
+    def total(self) -> Array:
+        """Sums of the means over the samples, shape (n_outputs, n_kernels)."""
+        total: Array = self.mean.sum(axis=2)
+        return total
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class MeanFieldPair:
     """
     The pair (a, G) with independent factors.
@@ -134,10 +140,15 @@ class MeanFieldPair:
         return self.intermediate.mean
 
     @property
+    def intermediate_total(self) -> Array:
+        """Mean of G, summed over the samples."""
+        return self.intermediate.total
+
+    @property
     def _n_samples(self) -> int:
         return int(self.projection.shape[2])
 
-    @property
+    @cached_property
     def mean_residual(self) -> Array:
         """Squared distance of the mean of G from its projections, an output."""
         apart = self.intermediate.mean - self.projection
@@ -260,8 +271,12 @@ class MeanFieldPair:
                 covariance=intermediate.covariance.times(square),
                 logdet=intermediate.logdet + intermediate.mean.shape[1] * np.log(square),
             )
+        scaled = MeanFieldPair(sample, intermediate, factor * self.projection, self.approximation)
+        # Sums over all samples need not be computed again.
         vars(intermediate)["scatter"] = [scatter.times(square) for scatter in self.intermediate.scatter]
-        return MeanFieldPair(sample, intermediate, factor * self.projection, self.approximation)
+        vars(intermediate)["total"] = factor * self.intermediate.total
+        vars(scaled)["mean_residual"] = square * self.mean_residual
+        return scaled
 
     def spread_along(self, direction: Array) -> Array:
         """

@@ -27,6 +27,10 @@ class PairPosterior(Protocol):
         """Mean of G, shape (n_outputs, n_kernels, n_samples)."""
 
     @property
+    def intermediate_total(self) -> Array:
+        """Mean of G, summed over the samples, shape (n_outputs, n_kernels)."""
+
+    @property
     def residual(self) -> Array:
         """Expected squared distance of G from its projections, shape (n_outputs,)."""
 

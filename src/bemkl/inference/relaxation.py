@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bemkl.arrays import Array
+from bemkl.linalg import add_times
 
 RELAXATION = 1.3
 """
@@ -36,7 +39,6 @@ def beyond(old: Array, new: Array, relaxation: float = RELAXATION) -> Array:
     >>> beyond(np.zeros(2), np.array([1.0, -2.0]), 1.5)
     array([ 1.5, -3. ])
     """
-    new -= old
     new *= relaxation
-    new += old
+    add_times(new[None], np.array([1.0 - relaxation]), old[None])
     return new

@@ -98,7 +98,7 @@ def _move_means(state: State) -> State:
         upsilon = np.broadcast_to(block.intermediate_precision.mean, tau.shape)
         A += float(np.sum(block.sample_precision.mean * pair.sample_mean**2) + upsilon @ pair.mean_residual)
         A += float(tau @ pair.quadratic_mean(weights.covariance))
-        X += float(2.0 * tau @ np.einsum("ml,lm->l", weights.cross, pair.intermediate_mean.sum(axis=2)))
+        X += float(2.0 * tau @ np.einsum("ml,lm->l", weights.cross, pair.intermediate_total))
         E += float(tau @ pair.spread_along(weights.mean))
     return _scaled(state, _root(A, X, E), spread=False)
 

@@ -47,12 +47,11 @@ class Predictor:
                   + 2\,\boldsymbol\Sigma_{eb}^\top \sum_i \tilde{\boldsymbol g}_i + N \Sigma_{bb}
         """
         pair, weights = self._pair, self._weights
-        G = pair.intermediate_mean
         variance: Array = (
             pair.quadratic(weights.covariance)
             + pair.spread_along(weights.mean)
-            + 2.0 * np.einsum("ml,lm->l", weights.cross, G.sum(axis=2))
-            + G.shape[2] * weights.bias_variance
+            + 2.0 * np.einsum("ml,lm->l", weights.cross, pair.intermediate_total)
+            + pair.intermediate_mean.shape[2] * weights.bias_variance
         )
         return variance
 
@@ -97,7 +96,7 @@ class Evidence:
     @property
     def bias_kernel_precision(self) -> Array:
         """Precision that links each bias with the kernel weights, shape (n_outputs, n_kernels)."""
-        precision: Array = self._output.precision[:, None] * self._pair.intermediate_mean.sum(axis=2)
+        precision: Array = self._output.precision[:, None] * self._pair.intermediate_total
         return precision
 
     @property

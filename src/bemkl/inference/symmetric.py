@@ -48,7 +48,7 @@ class Symmetric(Protocol):
     def inverse_and_logdet(self, name: str) -> tuple[Symmetric, float]:
         """Return the inverse of a positive definite matrix, and the **inverse's** log-determinant."""
 
-    def solver(self, name: str) -> Callable[[Array], Array]:
+    def solver(self, name: str) -> Solver:
         """Return what solves systems with a positive definite matrix."""
 
     def squares(self, name: str) -> Squares:
@@ -56,6 +56,16 @@ class Symmetric(Protocol):
 
     def coordinates(self, vector: Array) -> Coordinates:
         """Return the product with a (size,) vector that changes one entry at a time."""
+
+
+class Solver(Protocol):
+    """What can be had of the inverse of a symmetric matrix for less than the inverse itself."""
+
+    def solve(self, right: Array) -> Array:
+        """Solve a system, shape (size,)."""
+
+    def inverse_diagonal(self) -> Array:
+        """Return the diagonal of the inverse, shape (size,)."""
 
 
 Squares = Callable[[Array], tuple[Array, Array]]
@@ -207,7 +217,7 @@ class Dense:
         inverse, logdet = inverse_and_logdet(self.values, name)
         return Dense(inverse), logdet
 
-    def solver(self, name: str) -> Callable[[Array], Array]:
+    def solver(self, name: str) -> Cholesky:
         """
         Return what solves systems with a positive definite matrix.
 
@@ -218,10 +228,10 @@ class Dense:
 
         Returns
         -------
-        callable
-            Maps a right-hand side of shape (size,) to the solution.
+        Cholesky
+            The factor of the matrix.
         """
-        return Cholesky.of(self.values, name).solve
+        return Cholesky.of(self.values, name)
 
     def squares(self, name: str) -> Squares:
         """

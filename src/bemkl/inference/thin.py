@@ -8,14 +8,14 @@ inverses choose the form; nobody else needs to know it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.symmetric import Dense, Squares, Symmetric
+from bemkl.inference.symmetric import Dense, Solver, Squares, Symmetric
 from bemkl.linalg import WAY_OUT, Cholesky
 
 _FEW = 3
@@ -225,7 +225,7 @@ class Thin:
         inverse = Thin(1.0 / self.main, factor, -theta[kept] / (1.0 + theta[kept]))
         return inverse, 2.0 * float(np.log(root).sum()) - float(np.log1p(theta).sum())
 
-    def solver(self, name: str) -> Callable[[Array], Array]:
+    def solver(self, name: str) -> Solver:
         """
         Return what solves systems with a positive definite matrix.
 
@@ -236,13 +236,12 @@ class Thin:
 
         Returns
         -------
-        callable
-            Maps a right-hand side of shape (size,) to the solution.
+        Solver
+            The inverse, as far as it is thin, or the factor of a dense matrix.
         """
         if not pays(self.factor.shape):
-            return Cholesky.of(np.asarray(self), name).solve
-        inverse, _ = self.inverse_and_logdet(name)
-        return lambda right: inverse @ right
+            return Cholesky.of(np.asarray(self), name)
+        return ThinSolver(self.inverse_and_logdet(name)[0])
 
     def squares(self, name: str) -> Squares:
         """
@@ -276,6 +275,47 @@ class Thin:
             The product.
         """
         return ThinCoordinates(self, vector)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThinSolver:
+    """
+    `Solver` of a thin matrix.
+
+    Parameters
+    ----------
+    inverse : Symmetric
+        Its inverse.
+    """
+
+    inverse: Symmetric
+
+    def solve(self, right: Array) -> Array:
+        """
+        Solve a system with the matrix.
+
+        Parameters
+        ----------
+        right : ndarray of shape (size,)
+            Right-hand side.
+
+        Returns
+        -------
+        ndarray of shape (size,)
+            The solution.
+        """
+        return self.inverse @ right
+
+    def inverse_diagonal(self) -> Array:
+        """
+        Return the diagonal of the inverse.
+
+        Returns
+        -------
+        ndarray of shape (size,)
+            The diagonal.
+        """
+        return self.inverse.diagonal()
 
 
 class ThinCoordinates:

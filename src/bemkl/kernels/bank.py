@@ -112,7 +112,7 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._remember(X, samples)
         return KernelStack.from_dense(DenseStack(kernels), names)
 
-    def fit_factored(self, X: Any, *, basis: npt.ArrayLike | None = None, tolerance: float = 1e-12) -> FactoredStack:
+    def fit_factored(self, X: Any, *, basis: npt.ArrayLike | None = None, tolerance: float = 1e-10) -> FactoredStack:
         """
         Learn from training samples, and return their kernels in a form that may be many times smaller.
 

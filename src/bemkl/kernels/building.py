@@ -100,23 +100,30 @@ def build_kernels(
         some = replace(group, members=[group.members[m] for m in thick])
         some = build_matrices(some, some if group is samples else samples, scaling, out)
         scalings: list[Scaling | None] = [*some.scalings] if some.scalings else [None] * len(thick)
-        tried = [group is not samples or _by_column(group.members[m], group) for m in thick]
-        for m, kernel, fitted in zip(thick, _smaller(out, tried, tolerance), scalings, strict=True):
+        by_column = [_by_column(group.members[m], group) for m in thick]
+        for m, kernel, fitted in zip(
+            thick, _smaller(out, by_column, group is samples, tolerance), scalings, strict=True
+        ):
             built[m] = kernel, fitted
     found = [pair for pair in built if pair is not None]
     fitted_ones = [fitted for _, fitted in found if fitted is not None]
     return replace(group, scalings=None if scaling is None else fitted_ones), [kernel for kernel, _ in found]
 
 
-def _smaller(matrices: npt.NDArray[Any], tried: list[bool], tolerance: float) -> list[LowRank | Full]:
-    """Factor matrices, where that was not tried without them."""
-    factors = [None if done else compressed(matrix, tolerance) for matrix, done in zip(matrices, tried, strict=True)]
+def _smaller(matrices: npt.NDArray[Any], by_column: list[bool], square: bool, tolerance: float) -> list[LowRank | Full]:
+    """Factor square matrices, where that was not tried without them; functions that were tried are symmetric."""
+    factors = [
+        None if tried or not square else compressed(matrix, tolerance)
+        for matrix, tried in zip(matrices, by_column, strict=True)
+    ]
+    kept = list(matrices)
     if any(factor is not None for factor in factors):
         # The array would stay in memory as a whole for the sake of the others.
         kept = [matrix.copy() if factor is None else matrix for matrix, factor in zip(matrices, factors, strict=True)]
-    else:
-        kept = list(matrices)
-    return [Full(k) if factor is None else LowRank(factor, factor) for k, factor in zip(kept, factors, strict=True)]
+    return [
+        Full(matrix, symmetric=square and tried) if factor is None else LowRank(factor, factor)
+        for matrix, tried, factor in zip(kept, by_column, factors, strict=True)
+    ]
 
 
 def _by_column(member: Member, group: FittedGroup) -> bool:
@@ -168,7 +175,8 @@ def _compiled(members: list[Member], samples: FittedGroup) -> Steps:
 
 
 def _by_columns(members: list[Member], samples: FittedGroup) -> Steps:
-    return from_columns([_column_of(member, samples) for member in members])
+    own_ranks = [np.inf if member.function.profile is not None else 0.0 for member in members]
+    return from_columns([_column_of(member, samples) for member in members], own_ranks)
 
 
 def _column_of(member: Member, samples: FittedGroup) -> Column:

@@ -25,13 +25,19 @@ has; and the rows before it, which belong to finished kernels. Ranks are -1 wher
 """
 
 # Compiled code is kept until loops.py changes: touch it after a change of these numbers or of next_stop.
-_PATIENCE = 4
+_EARLY = 4
+_LATE = 2
 _HOPELESS = 0.5
 
 
-def next_stop(rank: int, most: int, left: float, whole: float) -> int:
+def next_stop(rank: int, most: int, left: float, recent: float, whole: float, goal: float) -> int:
     """
     Return the rank up to which a factor should grow before the next review.
+
+    A factor is given up where more than half of the trace is left after a quarter of the columns that are worth having;
+    and after half of them where it is foreseeable that the others will not do: in the second quarter, the trace fell
+    by a smaller factor than in the first, and twice the same fall is not enough. Kernels on a few features fall faster
+    and faster; those on many, slower and slower.
 
     Parameters
     ----------
@@ -41,27 +47,41 @@ def next_stop(rank: int, most: int, left: float, whole: float) -> int:
         Largest rank that is worth having.
     left : float
         What the factor leaves of the trace.
+    recent : float
+        What the columns since the first review have of the trace; infinite where a sudden end can be expected.
     whole : float
         The trace.
+    goal : float
+        What may be left of the trace in the end.
 
     Returns
     -------
     int
-        The rank; the same one where the factor has become too large, or where that is foreseeable: more than half of
-        the trace left after a quarter of the columns.
+        The rank; the same one where the factor has become too large, or is given up.
 
     Examples
     --------
-    >>> next_stop(0, 40, 100.0, 100.0), next_stop(10, 40, 1.0, 100.0), next_stop(10, 40, 60.0, 100.0)
-    (10, 40, 10)
+    >>> next_stop(0, 40, 100.0, 0.0, 100.0, 1e-8), next_stop(10, 40, 60.0, 0.0, 100.0, 1e-8)
+    (10, 10)
+    >>> next_stop(20, 40, 1e-4, 1.0, 100.0, 1e-8), next_stop(20, 40, 0.5, 0.5, 100.0, 1e-8)
+    (40, 20)
     """
-    review = min(most, max(1, most // _PATIENCE))
-    if rank < review:
-        return review
-    return rank if rank == review and left > _HOPELESS * whole else max(rank, most)
+    early = min(most, max(1, most // _EARLY))
+    late = max(early, most // _LATE)
+    if rank < early:
+        return early
+    if rank == early and left > _HOPELESS * whole:
+        return rank
+    if rank < late:
+        return late
+    if early < late == rank:
+        fall = (left + recent) / left
+        if fall < whole / (left + recent) and fall**2 < left / goal:
+            return rank
+    return max(rank, most)
 
 
-def from_columns(columns: Sequence[Column]) -> Steps:
+def from_columns(columns: Sequence[Column], own_ranks: Sequence[float] | None = None) -> Steps:
     """
     Return the steps of pivoted Cholesky for kernels that are known by their columns.
 
@@ -69,6 +89,9 @@ def from_columns(columns: Sequence[Column]) -> Steps:
     ----------
     columns : sequence of callable
         One a kernel; maps the position of a point to its (n_points,) similarities to all points.
+    own_ranks : sequence of float, optional
+        Ranks that the kernels have on very many points, infinite or not: the late review of `next_stop` is for those
+        that do not end before they cease to be worth having. Without them, there is none.
 
     Returns
     -------
@@ -90,7 +113,13 @@ def from_columns(columns: Sequence[Column]) -> Steps:
         while kernel < len(columns):
             factor, residual, inverse = room[used:], residuals[kernel], inverses[kernel]
             while residual.max() > tolerance:
-                stop = next_stop(rank, most, float(residual.sum()), float(np.count_nonzero(inverse)))
+                whole = float(np.count_nonzero(inverse))
+                recent = (
+                    float(np.sum(factor[most // _EARLY : rank] ** 2))
+                    if own_ranks and own_ranks[kernel] > most
+                    else np.inf
+                )
+                stop = next_stop(rank, most, float(residual.sum()), recent, whole, tolerance * whole)
                 if stop == rank:
                     break
                 if rank == len(factor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,9 @@ def compiled_steps(kernels: Sequence[tuple[str, Mapping[str, Any]]], points: Arr
     numbers = [_NUMBERS[name](**parameters) for name, parameters in kernels]
     kinds, firsts, seconds = zip(*numbers, strict=True)
     features = np.ascontiguousarray(points.T, dtype=np.float64)
-    return partial(loops.steps, features, np.array(kinds), np.array(firsts), np.array(seconds))
+    # A polynomial of degree d has as many dimensions as there are monomials; the other kernels have no end.
+    own_ranks = [float(comb(len(features) + second, second)) if kind == 2 else np.inf for kind, _, second in numbers]
+    return partial(loops.steps, features, np.array(kinds), np.array(firsts), np.array(seconds), np.array(own_ranks))
 
 
 def compiled_products() -> Any:

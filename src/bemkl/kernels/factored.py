@@ -126,27 +126,25 @@ class FactoredStack:
         """
         if self._gram is None:
             n_basis = self.shape[2]
-            gram = np.zeros((n_basis, n_basis))
+            gram, product = np.zeros((2, n_basis, n_basis))
             for roots in self._roots():
-                gram += roots.T @ roots
+                gram += np.matmul(roots.T, roots, out=product)
             self._gram = gram
         return self._gram
 
     def _roots(self) -> Iterator[Array]:
         """Yield roots of the squared kernels, in pieces long enough for fast products, one in the place of another."""
-        ranks = [len(kernel.right) for kernel in self._kernels if isinstance(kernel, LowRank)]
-        buffer, filled = np.empty((max(min(_GRAM_ROWS, sum(ranks)), *ranks, 0), self.shape[2])), 0
-        for kernel in self._kernels:
-            if isinstance(kernel, Full):
-                yield kernel.values
-                continue
-            rank = len(kernel.right)
-            if filled + rank > len(buffer):
+        lengths = [len(run.left) for run in self._runs]
+        buffer, filled = np.empty((max(min(_GRAM_ROWS, sum(lengths)), *lengths, 0), self.shape[2])), 0
+        for run, length in zip(self._runs, lengths, strict=True):
+            if filled + length > len(buffer):
                 yield buffer[:filled]
                 filled = 0
-            kernel.write_root(buffer[filled : filled + rank])
-            filled += rank
-        yield buffer[:filled]
+            filled += run.write_roots(buffer[filled : filled + length])
+        if filled:
+            yield buffer[:filled]
+        for _, kernel in self._full:
+            yield kernel.values
 
     def combine(self, weights: Array) -> Array:
         r"""
@@ -223,6 +221,5 @@ def _arrays(kernel: LowRank | Full) -> list[npt.NDArray[Any]]:
 
 
 def _asymmetry(kernel: LowRank | Full) -> float:
-    if isinstance(kernel, LowRank) and kernel.left is kernel.right:
-        return 0.0
-    return asymmetry(kernel.rows(slice(None)))
+    known = kernel.symmetric if isinstance(kernel, Full) else kernel.left is kernel.right
+    return 0.0 if known else asymmetry(kernel.rows(slice(None)))

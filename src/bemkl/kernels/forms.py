@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import dtrmm
+from scipy.linalg.blas import dsymv, dtrmm
 from scipy.linalg.lapack import dpotrf
 
 from bemkl.arrays import Array
 
-_RIDGE = 1e-15
+RIDGE = 1e-15
+"""
+Share of a trace that is added to the diagonal before a root is taken, for each row: the last columns of a factor are as
+small as its tolerance, and this keeps the rest of them.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,13 +88,10 @@ class LowRank:
         if trace == 0.0:
             out[:] = 0.0
             return
-        # The last columns of a factor are as small as its tolerance: a ridge of the size of rounding keeps the rest.
-        inner.flat[:: len(inner) + 1] += _RIDGE * len(inner) * trace
+        inner.flat[:: len(inner) + 1] += RIDGE * len(inner) * trace
         factor, failed = dpotrf(inner.T, lower=1, clean=1, overwrite_a=1)
         if failed:
-            raise np.linalg.LinAlgError(
-                "kernels: a factor has numbers too far apart or too small to be squared. Scale the kernel."
-            )
+            refuse_root()
         out[:] = self.right
         # The transpose of an array in C order is in LAPACK's order: the product is made in place.
         product = dtrmm(1.0, factor, out.T, side=1, lower=1, overwrite_b=1).T
@@ -115,6 +116,20 @@ class LowRank:
         return rows
 
 
+def refuse_root() -> NoReturn:
+    """
+    Raise because a factor has no root.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Always.
+    """
+    raise np.linalg.LinAlgError(
+        "kernels: a factor has numbers too far apart or too small to be squared. Scale the kernel."
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Full:
     """
@@ -124,9 +139,12 @@ class Full:
     ----------
     matrix : ndarray of shape (n_samples, n_basis)
         The matrix; float32 is kept, and converted when it is used.
+    symmetric : bool
+        Whether the matrix is known to be symmetric: then nobody needs to look, and half of it is read at a time.
     """
 
     matrix: npt.NDArray[Any]
+    symmetric: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -154,6 +172,8 @@ class Full:
         ndarray of shape (n_outputs, n_samples)
             The products.
         """
+        if self.symmetric:
+            return self.multiply_transposed(rows)
         product: Array = rows @ self.values.T
         return product
 
@@ -171,6 +191,9 @@ class Full:
         ndarray of shape (n_outputs, n_basis)
             The products.
         """
+        if self.symmetric and len(rows) == 1:
+            half: Array = dsymv(1.0, self.values.T, rows[0], lower=1)[None]
+            return half
         product: Array = rows @ self.values
         return product
 

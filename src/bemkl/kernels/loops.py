@@ -186,6 +186,7 @@ def steps(
     kinds: Array,
     firsts: Array,
     seconds: Array,
+    own_ranks: Array,
     room: Array,
     residuals: Array,
     inverses: Array,
@@ -208,6 +209,8 @@ def steps(
         Their first numbers.
     seconds : ndarray of int of shape (n_kernels,)
         Their second numbers.
+    own_ranks : ndarray of shape (n_kernels,)
+        Ranks that they have on very many points.
     room : ndarray of shape (n_rows, n_points)
         Rows to write to.
     residuals : ndarray of shape (n_kernels, n_points)
@@ -238,13 +241,15 @@ def steps(
     while kernel < len(kinds):
         factor, residual, inverse = room[used:], residuals[kernel], inverses[kernel]
         while residual.max() > tolerance:
-            stop = next_stop(rank, most, residual.sum(), float(np.count_nonzero(inverse)))
+            kind, first, second = kinds[kernel], firsts[kernel], seconds[kernel]
+            whole = float(np.count_nonzero(inverse))
+            recent = np.sum(factor[most // cholesky._EARLY : rank] ** 2) if own_ranks[kernel] > most else np.inf
+            stop = next_stop(rank, most, residual.sum(), recent, whole, tolerance * whole)
             if stop == rank:
                 break
             if rank == len(factor):
                 return kernel, rank, used
             stop = min(stop, len(factor))
-            kind, first, second = kinds[kernel], firsts[kernel], seconds[kernel]
             rank = extend(features, kind, first, second, factor, residual, inverse, rank, stop, tolerance)
         ranks[kernel] = rank if residual.max() <= tolerance else -1
         used += max(0, ranks[kernel])
@@ -319,3 +324,62 @@ def backproject(owners: Array, ends: Array, left: Array, right: Array, intermedi
                 for d in range(right.shape[1]):
                     out[output, d] += share * right[row, d]
         first = ends[member]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def write_roots(left: Array, right: Array, ends: Array, kept: Array, ridge: float, out: Array) -> int:
+    """
+    Write roots of the squares of kernels with short factors, as `bemkl.kernels.forms.LowRank.write_root` does.
+
+    Parameters
+    ----------
+    left : ndarray of shape (n_rows, n_samples)
+        Factors of the samples.
+    right : ndarray of shape (n_rows, n_basis)
+        Factors of the basis points.
+    ends : ndarray of int of shape (n_members,)
+        Row after the last one of each kernel.
+    kept : ndarray of int of shape (n_members,)
+        How many rows of each root to write.
+    ridge : float
+        Share of the trace that is added to the diagonal of what is factored, for each row of a factor.
+    out : ndarray of shape (n_out, n_basis)
+        Where to write, one root behind the other.
+
+    Returns
+    -------
+    int
+        The number of kernels whose root was written: less than all of them where one has numbers too far apart.
+    """
+    first, row = 0, 0
+    for member in range(len(ends)):
+        rank = ends[member] - first
+        inner = np.empty((rank, rank))
+        trace = 0.0
+        for j in range(rank):
+            for k in range(j + 1):
+                product = 0.0
+                for i in range(left.shape[1]):
+                    product += left[first + j, i] * left[first + k, i]
+                inner[j, k] = product
+            trace += inner[j, j]
+        # The Cholesky factor, in the lower triangle. The root of zeros is the one of any other numbers times 0.
+        ridged = ridge * rank * trace if trace != 0.0 else 1.0
+        for j in range(rank):
+            inner[j, j] += ridged
+            for k in range(j + 1):
+                for h in range(k):
+                    inner[j, k] -= inner[j, h] * inner[k, h]
+                if k < j:
+                    inner[j, k] /= inner[k, k]
+            if not inner[j, j] > 0.0:
+                return member
+            inner[j, j] = inner[j, j] ** 0.5
+        for k in range(kept[member]):
+            out[row] = 0.0
+            for j in range(k, rank):
+                for d in range(right.shape[1]):
+                    out[row, d] += inner[j, k] * right[first + j, d]
+            row += 1
+        first = ends[member]
+    return len(ends)

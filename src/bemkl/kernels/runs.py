@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.kernels.compiled import compiled_products
-from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels.forms import RIDGE, Full, LowRank, refuse_root
 from bemkl.kernels.shelf import follows, joined
 
 _VALUES = 2**17
@@ -20,7 +21,14 @@ _FEW_OUTPUTS = 8
 """Up to here the compiled loop is faster; matrix products of more rows at a time catch up with it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_SHORT = 40
+"""Rank up to which a compiled root costs less than the calls of its parts."""
+
+_NEGLIGIBLE = 1e-16
+"""Share of a squared trace that may be left of a squared kernel: less than rounding."""
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """
     Thin factors of several kernels, one below the other.
@@ -50,6 +58,97 @@ class Run:
         if self.left is self.right:
             return [LowRank(part, part) for part in (self.left[some] for some in rows)]
         return [LowRank(self.left[some], self.right[some]) for some in rows]
+
+    @cached_property
+    def squares(self) -> tuple[Array, Array]:
+        """Squared lengths of the columns of both factors, each of shape (n_rows,)."""
+        left = np.vecdot(self.left, self.left)
+        return left, left if self.left is self.right else np.vecdot(self.right, self.right)
+
+    @property
+    def ranks(self) -> npt.NDArray[np.intp]:
+        """Ranks of the kernels, shape (n_members,)."""
+        return np.diff(self.ends, prepend=0)
+
+    @property
+    def row_members(self) -> npt.NDArray[np.intp]:
+        """Number of the member that each row belongs to, shape (n_rows,)."""
+        return np.repeat(np.arange(len(self.ends)), self.ranks)
+
+    def traces(self, squares: Array) -> Array:
+        """
+        Sum numbers of the rows over those of each member.
+
+        Parameters
+        ----------
+        squares : ndarray of shape (n_rows,)
+            The numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_members,)
+            The sums.
+        """
+        traces: Array = np.bincount(self.row_members, squares, minlength=len(self.ends)).astype(np.float64)
+        return traces
+
+    def shares_before(self, squares: Array) -> Array:
+        """
+        Return the share of a member's trace that its rows up to one have, without that one.
+
+        Parameters
+        ----------
+        squares : ndarray of shape (n_rows,)
+            Squared lengths of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The shares; rows of a member that is zero have 0.
+        """
+        members = self.row_members
+        traces = self.traces(squares)[members]
+        # Shares, because sums over kernels of different sizes would round the small ones away.
+        shares = np.divide(squares, traces, out=np.zeros_like(squares), where=traces > 0.0)
+        sums = np.concatenate([[0.0], np.cumsum(shares)])
+        before: Array = sums[:-1] - sums[self.ends - self.ranks][members]
+        return before
+
+    def write_roots(self, out: Array) -> int:
+        r"""
+        Write thin matrices W with :math:`\mathbf{W}^\top\mathbf{W} = \mathbf{K}_m^\top\mathbf{K}_m`, one a kernel.
+
+        The last rows of each are as small as the squares of the factors' last ones, and left out where they are less
+        than rounding: the error is at most the product of what these rows have of both factors' traces.
+
+        Parameters
+        ----------
+        out : ndarray of shape (n_rows, n_basis)
+            Where to write.
+
+        Returns
+        -------
+        int
+            The number of rows written.
+        """
+        left, right = (1.0 - self.shares_before(squares) for squares in self.squares)
+        kept = np.bincount(self.row_members, left * right > _NEGLIGIBLE, minlength=len(self.ends)).astype(np.intp)
+        loops = compiled_products()
+        compiled = self.ranks <= (_SHORT if loops is not None else -1)
+        starts, filled = self.ends - self.ranks, 0
+        for some in np.split(np.arange(len(self.ends)), np.flatnonzero(np.diff(compiled)) + 1):
+            rows = slice(starts[some[0]], self.ends[some[-1]])
+            parts, ends = (self.left[rows], self.right[rows]), self.ends[some] - rows.start
+            if compiled[some[0]]:
+                if loops.write_roots(*parts, ends, kept[some], RIDGE, out[filled:]) < len(some):
+                    refuse_root()
+                filled += int(kept[some].sum())
+                continue
+            for m, start in zip(some, starts[some], strict=True):
+                factors = (factor[start : self.ends[m]] for factor in (self.left, self.right))
+                LowRank(*factors).write_root(out[filled : filled + self.ends[m] - start])
+                filled += int(kept[m])
+        return filled
 
     def project(self, coefficients: Array, out: Array) -> None:
         r"""
@@ -149,8 +248,10 @@ def _run(members: dict[int, LowRank]) -> Run:
     kernels = list(members.values())
     left = joined([kernel.left for kernel in kernels])
     right = left if _is_shared(kernels[0]) else joined([kernel.right for kernel in kernels])
-    # Many small arrays at once cost no more than one of them.
-    for part in (left,) if left is right else (left, right):
-        refuse_nonfinite("kernels", part)
     ends = np.cumsum([len(kernel.left) for kernel in kernels])
-    return Run(np.array(list(members), dtype=np.intp), ends.astype(np.intp), left, right)
+    run = Run(np.array(list(members), dtype=np.intp), ends.astype(np.intp), left, right)
+    for part, squares in zip((left, right), run.squares, strict=True):
+        # Squared lengths are needed anyway, and finite only where all numbers are.
+        if not np.isfinite(squares).all():
+            refuse_nonfinite("kernels", part)
+    return run

@@ -64,10 +64,11 @@ class Sketch:
         self._parts: list[_Part] = []
         self.sizes = np.zeros(n_kernels)
         for run in runs:
-            left, right = _squares(run)
-            self.sizes[run.owners] = np.sqrt(_traces(run, left) * _traces(run, right))
-            places = np.arange(len(left)) if few else np.flatnonzero(_leading(run, right))
-            owners = run.owners[_members(run)[places]]
+            left, right = run.squares
+            self.sizes[run.owners] = np.sqrt(run.traces(left) * run.traces(right))
+            # The first columns of each factor that make up most of its trace.
+            places = np.arange(len(left)) if few else np.flatnonzero(run.shares_before(right) < _SHARE)
+            owners = run.owners[run.row_members[places]]
             self._parts.append(_Part(run, places, owners, np.sqrt(left[places]), np.sqrt(right[places])))
 
     def combine(self, weights: Array) -> Array:
@@ -123,31 +124,3 @@ class Sketch:
 def _write(factor: Array, places: npt.NDArray[np.intp], scales: Array, out: npt.NDArray[Any]) -> None:
     """Write columns of a factor, each times a number."""
     np.multiply(factor[places], scales[:, None], out=out, casting="same_kind")
-
-
-def _squares(run: Run) -> tuple[Array, Array]:
-    """Return the squared lengths of the columns of both factors."""
-    left = np.einsum("rd,rd->r", run.left, run.left)
-    return left, left if run.left is run.right else np.einsum("rd,rd->r", run.right, run.right)
-
-
-def _members(run: Run) -> npt.NDArray[np.intp]:
-    """Number of the member that each column of a run belongs to."""
-    return np.repeat(np.arange(len(run.ends)), np.diff(run.ends, prepend=0))
-
-
-def _traces(run: Run, squares: Array) -> Array:
-    """Sum the squared lengths of the columns of each factor."""
-    traces: Array = np.bincount(_members(run), squares, minlength=len(run.ends)).astype(np.float64)
-    return traces
-
-
-def _leading(run: Run, squares: Array) -> npt.NDArray[np.bool_]:
-    """Choose the first columns of each factor that make up most of its trace, by their squared lengths."""
-    members = _members(run)
-    traces = _traces(run, squares)[members]
-    # Shares, because sums over kernels of different sizes would round the small ones away.
-    sums = np.concatenate([[0.0], np.cumsum(np.divide(squares, traces, out=np.ones_like(squares), where=traces > 0.0))])
-    starts = np.concatenate([[0], run.ends[:-1]])
-    chosen: npt.NDArray[np.bool_] = sums[:-1] - sums[starts][members] < _SHARE
-    return chosen
