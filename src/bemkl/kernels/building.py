@@ -147,27 +147,27 @@ def _factored(
         members = [group.members[m] for m in positions]
         diagonals = samples.present * [m.function.diagonal_of(samples.points, **m.parameters) for m in members]
         factors = pivoted_cholesky(steps_of(members, samples), diagonals, tolerance, most, shelf)
+        complete = bool(samples.present.all())
         for m, factor, diagonal in zip(positions, factors, diagonals, strict=True):
             if factor is not None:
-                built[m] = _scaled(factor, diagonal, group, samples, rows, scaling)
+                fitted = None if scaling is None else _scale(factor, diagonal, group, rows, scaling)
+                if not complete:
+                    factor *= samples.present
+                built[m] = (
+                    LowRank(factor, factor if group is samples else np.ascontiguousarray(factor[:, rows])),
+                    fitted,
+                )
     return built
 
 
-def _scaled(
-    factor: Array, diagonal: Array, group: FittedGroup, samples: FittedGroup, rows: Any, scaling: str | None
-) -> Built:
+def _scale(factor: Array, diagonal: Array, group: FittedGroup, rows: Any, scaling: str) -> Scaling:
     """Fit the scaling of a kernel, and scale its factor in place."""
-    fitted: Scaling | None = None
-    if scaling is not None:
-        there, basis = group.present > 0.0, factor[:, rows]
-        fitted = SCALINGS[scaling](Summary.of_factor(basis, diagonal[rows], there))
-        scaled = fitted.apply_to_factor(factor, diagonal, basis)
-        if scaled is not factor:
-            factor[:] = scaled
-        if not samples.present.all():
-            factor *= samples.present
-    right = factor if group is samples else np.ascontiguousarray(factor[:, rows])
-    return LowRank(factor, right), fitted
+    basis = factor[:, rows]
+    fitted = SCALINGS[scaling](Summary.of_factor(basis, diagonal[rows], group.present > 0.0))
+    scaled = fitted.apply_to_factor(factor, diagonal, basis)
+    if scaled is not factor:
+        factor[:] = scaled
+    return fitted
 
 
 def _compiled(members: list[Member], samples: FittedGroup) -> Steps:

@@ -31,7 +31,7 @@ class KernelFunction:
     metric : str or None
         For kernels of a distance: the distance, by SciPy's name.
     profile : callable or None
-        For kernels of a distance: maps distances, and parameters by name, to the kernel matrix.
+        For kernels of a distance: maps distances, and parameters by name, to the kernel matrix; writes it to `out`.
     by_column : bool
         Whether it is positive semidefinite, and a column alone costs no more than its share of the matrix: then the
         kernel can be factored without the matrix.

@@ -161,11 +161,13 @@ def joined(parts: list[Array]) -> Array:
     """
     if len(parts) == 1:
         return np.ascontiguousarray(parts[0])
-    whole = parts[0].base
-    in_line = all(follows(after, before) for before, after in pairwise(parts))
+    whole, starts = parts[0].base, [_address(part) for part in parts]
+    in_line = all(
+        part.base is whole and part.flags.c_contiguous and part.shape[1] == parts[0].shape[1] for part in parts
+    ) and all(after == before + part.nbytes for part, (before, after) in zip(parts, pairwise(starts), strict=False))
     if not in_line or not isinstance(whole, np.ndarray) or whole.strides != parts[0].strides:
         return np.concatenate(parts)
-    first = (_address(parts[0]) - _address(whole)) // whole.strides[0]
+    first = (starts[0] - _address(whole)) // whole.strides[0]
     return whole[first : first + sum(len(part) for part in parts)]
 
 

@@ -257,7 +257,7 @@ class FittedGroup:
             if function.metric is not None and function.profile is not None:
                 if function.metric not in distances:
                     distances[function.metric] = cdist(points, self.points, function.metric)
-                values = function.profile(distances[function.metric], **member.parameters)
+                values = function.profile(distances[function.metric], **member.parameters, out=kernel)
             else:
                 # Functions of users get copies, in case they write to what they get.
                 copied = (points, self.points) if function.name in NAMED else (copy(points), copy(self.points))
@@ -267,7 +267,8 @@ class FittedGroup:
                     f"kernel: expected finite values of shape {kernel.shape} from {member.name_on(self.label)!r}, got "
                     f"shape {np.shape(values)}, {int(np.sum(~np.isfinite(values)))} of them NaN or infinite."
                 )
-            kernel[:] = values
+            if values is not kernel:
+                kernel[:] = values
         self._drop_missing(out, present)
 
     def with_scalings(self, name: str, square: Any) -> FittedGroup:
