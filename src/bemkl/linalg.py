@@ -134,16 +134,21 @@ class Cholesky:
         product: Array = dtrmm(1.0, self.factor, scaled.T, side=1, lower=1, overwrite_b=1).T
         return product
 
-    def inverse(self) -> Array:
+    def inverse(self, *, overwrite: bool = False) -> Array:
         """
         Return the inverse.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Whether the factor may be lost: then no other matrix of its size is needed.
 
         Returns
         -------
         ndarray of shape (n, n)
             The symmetric inverse.
         """
-        half, _ = dlauum(_inverted(self.factor), lower=1, overwrite_c=1)
+        half, _ = dlauum(_inverted(self.factor, overwrite=overwrite), lower=1, overwrite_c=1)
         inverse: Array = half.T
         inverse *= self.scale
         inverse *= self.scale[:, None]
@@ -164,8 +169,7 @@ class Cholesky:
         ndarray of shape (n,)
             The diagonal.
         """
-        half = self.factor if overwrite else self.factor.copy(order="F")
-        _invert(half, 0, len(half))
+        half = _inverted(self.factor, overwrite=overwrite)
         diagonal: Array = self.scale**2 * np.einsum("ij,ij->j", half, half)
         return diagonal
 
@@ -199,7 +203,8 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     0.0
     """
     factor = Cholesky.of(matrix, name)
-    return factor.inverse(), factor.inverse_logdet
+    logdet = factor.inverse_logdet
+    return factor.inverse(overwrite=True), logdet
 
 
 def unit_scale(matrix: Array, name: str) -> Array:
@@ -247,9 +252,9 @@ def _factor(matrix: Array, scale: Array, name: str) -> Array:
     )
 
 
-def _inverted(factor: Array) -> Array:
-    """Return the inverse of a lower triangular matrix."""
-    inverse = factor.copy(order="F")
+def _inverted(factor: Array, *, overwrite: bool = False) -> Array:
+    """Return the inverse of a lower triangular matrix, in its place if it may be lost."""
+    inverse = factor if overwrite else factor.copy(order="F")
     _invert(inverse, 0, len(inverse))
     return inverse
 

@@ -158,13 +158,15 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
         If the bound is not finite, which only numbers at the end of the floating point range can cause.
     """
     problem = _remembering(problem)
+    bound = -np.inf
     if state is None:
         state = initialise(problem)
-    check_state(problem, state)
-    # A first bold sweep must not fall below the start either; one whose bound is not finite has nothing to lose.
-    with np.errstate(all="ignore"):
-        bound = sum(lower_bound_terms(problem, state).values())
-    bound = bound if np.isfinite(bound) else -np.inf
+    else:
+        check_state(problem, state)
+        # A first bold sweep must not fall below somebody's posterior; one that is not finite has nothing to lose.
+        with np.errstate(all="ignore"):
+            given = sum(lower_bound_terms(problem, state).values())
+        bound = given if np.isfinite(given) else bound
     while True:
         state, terms = _climb(problem, state, bound)
         bound = sum(terms.values())

@@ -14,7 +14,7 @@ from bemkl.kernels.runs import in_runs
 from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.stack import asymmetry
 
-_GRAM_ROWS = 1024
+_GRAM_ROWS = 512
 _LEAST = 0.02
 
 
