@@ -21,7 +21,7 @@ from bemkl.linalg import add_times
 _MANY = 128
 """Samples from which exact moves cost more than they gain."""
 
-_WORTH = 1e-2
+_WORTH = 0.1
 """Share of what a step gains that a covariance may cost by not following it."""
 
 

@@ -70,14 +70,12 @@ def loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array:
     r"""
     Bound what the lower bound loses if the covariances of a stay where their optimum has moved on.
 
-    With the precision changed by :math:`\Delta` and x the eigenvalues of
-    :math:`\Sigma^{1/2} \Delta\, \Sigma^{1/2}`, it loses :math:`\tfrac12 \sum (x - \log(1 + x))`; that is at most half
-    the square of
+    With x the eigenvalues of :math:`\Sigma^{1/2} \Delta\, \Sigma^{1/2}`, where :math:`\Delta` is the change of the
+    precision, it loses :math:`\tfrac12 \sum (x - \log(1 + x))`. If no part of the precision shrinks by more than the
+    share :math:`\rho`, that is at most (derivation, section 5)
 
-    .. math:: \sum |x| \le \sum_d |\delta\tilde\lambda_d|\,\Sigma_{dd}
-              + |\delta\tilde\upsilon| \operatorname{tr}(\mathbf{C}\,\Sigma)
-
-    where this is at most 1/2.
+    .. math:: \frac{1}{4 (1 - \rho)} \Big(\sum_d \frac{(\delta\tilde\lambda_d)^2}{\tilde\lambda_d}\,\Sigma_{dd}
+              + \frac{(\delta\tilde\upsilon)^2}{\tilde\upsilon} \operatorname{tr}(\mathbf{C}\,\Sigma)\Big)
 
     Parameters
     ----------
@@ -93,9 +91,14 @@ def loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array:
     ndarray of shape (n_outputs,)
         The losses, an output; infinite where there is no bound.
     """
-    change = np.einsum("ld,ld->l", np.abs(lam - sample.diagonal), sample.variance)
-    change += np.abs(upsilon - sample.scale) * sample.trace
-    return np.where(change <= 0.5, 0.5 * change**2, np.inf)
+    parts, weights = np.column_stack([sample.diagonal, sample.scale]), np.column_stack([sample.variance, sample.trace])
+    change = np.column_stack([lam, upsilon]) - parts
+    # A part that was not there has no relative change.
+    shares = np.divide(change, parts, out=np.full_like(parts, np.inf), where=parts > 0.0)
+    squares: Array = np.einsum("ld,ld,ld->l", shares, change, weights)
+    shrinks = -shares.min(axis=1)
+    loss = np.full_like(squares, np.inf)
+    return np.divide(0.25 * squares, 1.0 - np.maximum(shrinks, 0.0), out=loss, where=shrinks < 1.0)
 
 
 def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:
