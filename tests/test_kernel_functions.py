@@ -4,11 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import ExpSineSquared, Matern
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from bemkl import kernels as k
+from bemkl.kernels import functions
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))
@@ -93,6 +94,28 @@ def test_positive_semidefinite_and_symmetric(name):
     assert_allclose(K, K.T, rtol=1e-14)
     values = np.linalg.eigvalsh(K)
     assert values[0] >= -1e-12 * values[-1]
+
+
+@pytest.mark.parametrize(
+    ("profile", "parameters"),
+    [
+        (functions.gaussian_profile, {"width": 0.3}),
+        (functions.laplacian_profile, {"width": 0.02}),
+        (functions.matern_profile, {"length": 0.5, "smoothness": 2.5}),
+    ],
+)
+def test_profiles_are_written_where_they_are_wanted(profile, parameters):
+    """The same numbers in place, also where exponents are far out of range."""
+    distances = np.array([[0.0, 1e-9, 0.5], [14.0, 15.9, 400.0]])
+    before, out = distances.copy(), np.empty((2, 3))
+    assert profile(distances, **parameters, out=out) is out
+    assert_array_equal(out, profile(distances, **parameters))
+    assert_array_equal(distances, before)
+    if "width" in parameters:
+        exponents = -distances / parameters["width"] if profile is functions.laplacian_profile else -distances / 0.18
+        # What is smaller than exp(-700) is 0.
+        assert_allclose(out, np.exp(exponents), rtol=1e-12, atol=1e-303)
+        assert out[1, 2] == 0.0
 
 
 def test_sequences_shorter_than_the_substrings():

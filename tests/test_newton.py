@@ -5,12 +5,14 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from problems import VARIANTS, random_kernels, twin
 from test_joint_means import expectations
 
 from bemkl.distributions import Gamma
 from bemkl.inference import (
+    DENSE,
+    SPARSE,
     Block,
     Free,
     Gaussian,
@@ -26,9 +28,14 @@ from bemkl.inference import (
     sweep,
 )
 from bemkl.inference.coupling import Coupling
-from bemkl.inference.newton_weights import newton_mean
+from bemkl.inference.newton_weights import (
+    fixed_point,
+    newton_mean,
+    update_kernel_precision_boldly,
+    update_kernel_precision_twice,
+)
 from bemkl.inference.relaxation import beyond
-from bemkl.inference.weights import precision_of
+from bemkl.inference.weights import precision_of, pull_of
 from bemkl.kernels import DenseStack
 from bemkl.linalg import Cholesky
 
@@ -120,6 +127,45 @@ def test_newton_step_of_the_weights(name, monkeypatch):
     for solve in (precision.inverse_and_logdet()[0].__matmul__, precision.solver().solve):
         found = newton_mean(weights, evidence, precision, solve, 1.3)
         assert_allclose(found, expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_precisions_move_twice(name, far, monkeypatch):
+    """The moments between two moves, from the inverse of the whole matrix; no second move where the first is short."""
+    monkeypatch.setattr("bemkl.inference.newton_weights._FAR", 0.0 if far else np.inf)
+    problem = twin(VARIANTS[name]).problem
+    state = run(problem, max_iter=3, tol=None).state
+    weights, evidence, prior = state.weights, state.evidence(problem), problem.priors
+    moved = update_kernel_precision_twice(weights, evidence, prior)
+    once = update_kernel_precision_boldly(weights, evidence, prior)
+    if not far:
+        assert_array_equal(moved.kernel_precision.mean, once.kernel_precision.mean)
+        assert moved.mean is weights.mean
+        return
+    kernels = slice(weights.n_biases, None)
+    precision = np.linalg.inv(np.asarray(precision_of(once, evidence).inverse_and_logdet()[0]))
+    covariance, pull = np.linalg.inv(precision), pull_of(evidence)
+    mean = weights.mean + 1.3 * (covariance @ pull - weights.mean)
+    squares, variances = mean[kernels] ** 2, covariance.diagonal()[kernels]
+    expected = fixed_point(prior.kernel, once.kernel_precision, 1, squares, variances)
+    assert_allclose(moved.mean, mean, rtol=1e-7, atol=1e-9)
+    assert_allclose(moved.kernel_precision.mean, expected.mean, rtol=1e-6)
+    assert moved.covariance is weights.covariance
+
+
+def test_dense_weights_have_no_second_move():
+    """Their precisions hardly move, and another factor would be for nothing; those of sparse ones do."""
+    rng = np.random.default_rng(0)
+    K, X, _ = random_kernels(rng, 60, n_kernels=30, n_features=3)
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1, -1)
+    moves = []
+    for kernel in (DENSE, SPARSE):
+        problem = bold(Problem([Block(DenseStack(K), Probit(y))], Priors(kernel=kernel)))
+        state = run(problem, max_iter=2, tol=None).state
+        moved = update_kernel_precision_twice(state.weights, state.evidence(problem), problem.priors)
+        moves.append(moved.mean is not state.weights.mean)
+    assert moves == [False, True]
 
 
 @pytest.mark.parametrize("name", VARIANTS)

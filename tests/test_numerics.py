@@ -31,7 +31,7 @@ from bemkl.inference import (
 )
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
-from bemkl.linalg import Cholesky, add_times, inverse_and_logdet
+from bemkl.linalg import Cholesky, add_products, add_times, inverse_and_logdet
 from bemkl.special import inverse_mills, log_ndtr, truncated_excess, truncated_variance
 
 
@@ -278,3 +278,13 @@ def test_sums_in_place(dtype, turned):
     expected = total + factors[:, None, None] * part
     add_times(total, factors, part)
     assert_allclose(total, expected, rtol=1e-6 if dtype == np.float32 else 1e-15)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_are_added_in_place(order):
+    rng = np.random.default_rng(0)
+    total, left, right = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3)), rng.normal(size=(2, 4))
+    expected = total + left[:, :, None] * right[:, None, :]
+    total = np.asarray(total, order=order)
+    add_products(total, left, right)
+    assert_allclose(total, expected, rtol=1e-14)

@@ -176,3 +176,17 @@ def test_the_length_raises_the_bound_of_the_first_sweeps(deviation, prior):
     assert np.linalg.norm(initialise(one).weights.moments(0).mean) == pytest.approx(1.0)
     ours, others = (run(some, max_iter=3, tol=None).lower_bounds for some in (problem, one))
     assert (ours > others).all()
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("name", ["binary", "multiclass, shared weights"])
+def test_sums_over_samples_follow_the_scale(name, spread):
+    """What is not computed again is what would be."""
+    problem = twin(VARIANTS[name]).problem
+    pair = run(problem, max_iter=2, tol=None).state.blocks[0].pair
+    scaled = pair.scaled(1.7, spread=spread)
+    fresh = replace(scaled, intermediate=replace(scaled.intermediate))
+    assert_allclose(scaled.mean_residual, fresh.mean_residual, rtol=1e-12)
+    assert_allclose(scaled.intermediate_total, fresh.intermediate_total, rtol=1e-12)
+    for found, expected in zip(scaled.intermediate.scatter, fresh.intermediate.scatter, strict=True):
+        assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-12)

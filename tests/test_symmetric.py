@@ -83,7 +83,9 @@ class TestVerbs:
         assert_allclose(np.asarray(inverse), np.linalg.inv(values), rtol=1e-12, atol=1e-14)
         assert_allclose(logdet, -np.linalg.slogdet(values)[1], rtol=1e-13)
         x = RNG.normal(size=SIZE)
-        assert_allclose(matrix.solver("weights").solve(x), np.linalg.solve(values, x), rtol=1e-12, atol=1e-14)
+        solver = matrix.solver("weights")
+        assert_allclose(solver.solve(x), np.linalg.solve(values, x), rtol=1e-12, atol=1e-14)
+        assert_allclose(solver.inverse_diagonal(), np.linalg.inv(values).diagonal(), rtol=1e-12)
 
     def test_squares(self, pair):
         matrix, values = pair
@@ -166,7 +168,9 @@ def test_biases_are_eliminated(form):
     assert_allclose(logdet, -np.linalg.slogdet(values)[1], rtol=1e-13)
     assert_allclose(precision @ x, values @ x, rtol=1e-12, atol=1e-13)
     assert_allclose(covariance @ x, np.linalg.solve(values, x), rtol=1e-11, atol=1e-13)
-    assert_allclose(precision.solver().solve(x), np.linalg.solve(values, x), rtol=1e-11, atol=1e-13)
+    solver = precision.solver()
+    assert_allclose(solver.solve(x), np.linalg.solve(values, x), rtol=1e-11, atol=1e-13)
+    assert_allclose(solver.kernel_variances(), np.linalg.inv(values).diagonal()[2:], rtol=1e-12)
     scale = np.r_[1.0, 1.0, np.full(SIZE, 3.0)]
     assert_allclose(np.asarray(covariance.scaled(3.0)), np.linalg.inv(values) * np.outer(scale, scale), rtol=1e-11)
     assert isinstance(JointCovariance.independent(np.ones(4), 1).kernels, Thin)

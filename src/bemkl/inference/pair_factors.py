@@ -97,8 +97,9 @@ def loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array:
     shares = np.divide(change, parts, out=np.full_like(parts, np.inf), where=parts > 0.0)
     squares: Array = np.einsum("ld,ld,ld->l", shares, change, weights)
     shrinks = -shares.min(axis=1)
-    loss = np.full_like(squares, np.inf)
-    return np.divide(0.25 * squares, 1.0 - np.maximum(shrinks, 0.0), out=loss, where=shrinks < 1.0)
+    loss: Array = np.full(len(squares), np.inf)
+    np.divide(0.25 * squares, 1.0 - np.maximum(shrinks, 0.0), out=loss, where=shrinks < 1.0)
+    return loss
 
 
 def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:

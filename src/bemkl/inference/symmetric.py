@@ -267,6 +267,47 @@ class Dense:
         return DenseCoordinates(self, vector)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class InverseSolver:
+    """
+    `Solver` of a matrix whose inverse is known.
+
+    Parameters
+    ----------
+    inverse : Symmetric
+        The inverse.
+    """
+
+    inverse: Symmetric
+
+    def solve(self, right: Array) -> Array:
+        """
+        Solve a system with the matrix.
+
+        Parameters
+        ----------
+        right : ndarray of shape (size,)
+            Right-hand side.
+
+        Returns
+        -------
+        ndarray of shape (size,)
+            The solution.
+        """
+        return self.inverse @ right
+
+    def inverse_diagonal(self) -> Array:
+        """
+        Return the diagonal of the inverse.
+
+        Returns
+        -------
+        ndarray of shape (size,)
+            The diagonal.
+        """
+        return self.inverse.diagonal()
+
+
 class DenseCoordinates:
     """
     `Coordinates` of a dense matrix, in as many operations a change as it has rows.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.symmetric import Dense, Solver, Squares, Symmetric
+from bemkl.inference.symmetric import Dense, InverseSolver, Solver, Squares, Symmetric
 from bemkl.linalg import WAY_OUT, Cholesky
 
 _FEW = 3
@@ -241,7 +241,7 @@ class Thin:
         """
         if not pays(self.factor.shape):
             return Cholesky.of(np.asarray(self), name)
-        return ThinSolver(self.inverse_and_logdet(name)[0])
+        return InverseSolver(self.inverse_and_logdet(name)[0])
 
     def squares(self, name: str) -> Squares:
         """
@@ -275,47 +275,6 @@ class Thin:
             The product.
         """
         return ThinCoordinates(self, vector)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ThinSolver:
-    """
-    `Solver` of a thin matrix.
-
-    Parameters
-    ----------
-    inverse : Symmetric
-        Its inverse.
-    """
-
-    inverse: Symmetric
-
-    def solve(self, right: Array) -> Array:
-        """
-        Solve a system with the matrix.
-
-        Parameters
-        ----------
-        right : ndarray of shape (size,)
-            Right-hand side.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            The solution.
-        """
-        return self.inverse @ right
-
-    def inverse_diagonal(self) -> Array:
-        """
-        Return the diagonal of the inverse.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            The diagonal.
-        """
-        return self.inverse.diagonal()
 
 
 class ThinCoordinates:
