@@ -6,7 +6,7 @@ from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec
 
 ESTIMATORS = [
     BEMKLClassifier(tol=1e-4),
-    BEMKLClassifier(multiclass="ovr", kernel_prior="sparse", tol=1e-4),
+    BEMKLClassifier(multiclass="ovr", kernel_prior="sparse", tol=1e-6),
     BEMKLClassifier(kernels="precomputed", tol=1e-4),
     BEMKLRegressor(tol=1e-4),
     BEMKLRegressor(landmarks="pivoted", tol=1e-4),
@@ -24,7 +24,8 @@ EXCEPTIONS = {
 
 
 def exceptions(estimator):
-    return EXCEPTIONS if isinstance(estimator, BEMKLClassifier) else {}
+    # Sparse weights that have settled rank the samples of these checks alike.
+    return EXCEPTIONS if isinstance(estimator, BEMKLClassifier) and estimator.kernel_prior == "dense" else {}
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=exceptions)

@@ -139,7 +139,7 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         >>> bank = KernelBank([KernelSpec("gaussian", "each", {"width": [1.0, 2.0]})])
         >>> stack = bank.fit_factored(np.random.default_rng(0).uniform(size=(100, 4)))
         >>> stack.shape, stack.n_values
-        ((8, 100, 100), 5700)
+        ((8, 100, 100), 5000)
         """
         samples, everything = self._learn(X)
         rows, groups = _restricted(everything, basis, samples)

@@ -13,7 +13,7 @@ from bemkl.arrays import real_array, refuse_nonfinite
 from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.forms import Full, LowRank
-from bemkl.kernels.stack import DenseStack
+from bemkl.kernels.stack import DenseStack, asymmetry
 from bemkl.kernels.views import is_views
 
 Index = npt.NDArray[np.intp]
@@ -188,7 +188,10 @@ class KernelStack:
                 values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
                 refuse_nonfinite(f"kernels, {name!r}", values)
                 factor = compressed(values, tolerance) if square else None
-                yield Full(values) if factor is None else LowRank(factor, factor)
+                if factor is None:
+                    yield Full(values, symmetric=square and asymmetry(values) == 0.0)
+                else:
+                    yield LowRank(factor, factor)
 
         return FactoredStack(build())
 
