@@ -126,7 +126,7 @@ class FactoredStack:
         """
         if self._gram is None:
             n_basis = self.shape[2]
-            gram, product = np.zeros((2, n_basis, n_basis))
+            gram, product = np.zeros((n_basis, n_basis)), np.empty((n_basis, n_basis))
             for roots in self._roots():
                 gram += np.matmul(roots.T, roots, out=product)
             self._gram = gram
