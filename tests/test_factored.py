@@ -353,6 +353,7 @@ class TestFactoredStack:
         assert len(roots) < len(out) - 10
         expected = sum(np.linalg.matrix_power(factor.T @ factor, 2) for factor in factors)
         assert_allclose(roots.T @ roots, expected, rtol=0.0, atol=1e-13 * np.abs(expected).max())
+        assert not FactoredStack([LowRank(zeros, other[:2])]).gram().any()
         _, (two_sided,) = in_runs([LowRank(falling, other)])
         roots = out[: two_sided.write_roots(out)]
         K = falling.T @ other
@@ -454,6 +455,18 @@ class TestBank:
         assert np.prod(stack.shape) > 10 * stack.n_values
         assert np.abs(matrices(stack) - expected.values).max() < 1.01e-10
         assert_allclose(stack.gram(), expected.gram(), rtol=1e-10)
+
+    def test_overflow_of_single_precision(self):
+        """Finite in double precision, where kernels are computed; not in the precision of the samples."""
+        samples = (2000.0 * RNG.normal(size=(60, 10))).astype(np.float32)
+        bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 8})], standardise=False, scaling=None)
+        with pytest.raises(ValueError, match="kernels: expected finite numbers, got inf"), np.errstate(over="ignore"):
+            bank.fit_factored(samples)
+
+    def test_a_polynomial_with_more_monomials_than_numbers(self):
+        bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 600})], standardise=False, scaling="spherical")
+        stack = bank.fit_factored(1e-3 * RNG.normal(size=(20, 600)))
+        assert np.isfinite(stack.gram()).all()
 
     def test_overflow_is_reported_as_ever(self):
         bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 3})])

@@ -186,7 +186,6 @@ def test_sums_over_samples_follow_the_scale(name, spread):
     pair = run(problem, max_iter=2, tol=None).state.blocks[0].pair
     scaled = pair.scaled(1.7, spread=spread)
     fresh = replace(scaled, intermediate=replace(scaled.intermediate))
-    assert_allclose(scaled.mean_residual, fresh.mean_residual, rtol=1e-12)
     assert_allclose(scaled.intermediate_total, fresh.intermediate_total, rtol=1e-12)
     for found, expected in zip(scaled.intermediate.scatter, fresh.intermediate.scatter, strict=True):
         assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-12)

@@ -195,7 +195,8 @@ def _climb(problem: Problem, state: State, bound: float) -> tuple[State, dict[st
         reached = sweep(problem, state)
         terms = lower_bound_terms(problem, reached)
         size = sum(abs(value) for value in terms.values())
-        if careful or sum(terms.values()) >= bound - _ROUNDING * size:
+        total = sum(terms.values())
+        if careful or (np.isfinite(total) and total >= bound - _ROUNDING * size):
             return reached, terms
     except np.linalg.LinAlgError:
         if careful:

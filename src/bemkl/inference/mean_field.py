@@ -101,7 +101,7 @@ class Intermediate:
         return total
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class MeanFieldPair:
     """
     The pair (a, G) with independent factors.
@@ -148,7 +148,7 @@ class MeanFieldPair:
     def _n_samples(self) -> int:
         return int(self.projection.shape[2])
 
-    @cached_property
+    @property
     def mean_residual(self) -> Array:
         """Squared distance of the mean of G from its projections, an output."""
         apart = self.intermediate.mean - self.projection
@@ -271,12 +271,10 @@ class MeanFieldPair:
                 covariance=intermediate.covariance.times(square),
                 logdet=intermediate.logdet + intermediate.mean.shape[1] * np.log(square),
             )
-        scaled = MeanFieldPair(sample, intermediate, factor * self.projection, self.approximation)
         # Sums over all samples need not be computed again.
         vars(intermediate)["scatter"] = [scatter.times(square) for scatter in self.intermediate.scatter]
         vars(intermediate)["total"] = factor * self.intermediate.total
-        vars(scaled)["mean_residual"] = square * self.mean_residual
-        return scaled
+        return MeanFieldPair(sample, intermediate, factor * self.projection, self.approximation)
 
     def spread_along(self, direction: Array) -> Array:
         """

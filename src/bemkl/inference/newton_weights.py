@@ -126,8 +126,15 @@ def update_kernel_precision_twice(weights: FreeWeights, evidence: Sequence[Evide
         return moved
     solver = precision_of(moved, evidence).solver()
     mean = beyond(weights.mean, solver.solve(pull_of(evidence)))
-    precision = fixed_point(priors.kernel, moved.kernel_precision, 1, mean[kernels] ** 2, solver.kernel_variances())
-    return replace(moved, mean=mean, kernel_precision=precision)
+    again = fixed_point(priors.kernel, moved.kernel_precision, 1, mean[kernels] ** 2, solver.kernel_variances())
+    return replace(moved, mean=mean, kernel_precision=_settled(weights.kernel_precision, moved.kernel_precision, again))
+
+
+def _settled(before: Gamma, once: Gamma, twice: Gamma) -> Gamma:
+    """Go half the way back where a second move reverses the first: those of a dropped kernel would go on for good."""
+    first, second = once.mean / before.mean, twice.mean / once.mean
+    back = np.where((first > 1.0) == (second > 1.0), 1.0, 1.0 / np.sqrt(second))
+    return Gamma(twice.shape, np.asarray(twice.scale) * back)
 
 
 def fixed_point(prior: Gamma, precision: Gamma, count: int, squares: Array, variance: Array) -> Gamma:

@@ -13,6 +13,9 @@ import numpy as np
 from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.kernels.cholesky import Steps
 
+_ENDLESS = 2**53
+"""A rank that no number of points reaches."""
+
 
 @cache
 def installed() -> bool:
@@ -66,7 +69,10 @@ def compiled_steps(kernels: Sequence[tuple[str, Mapping[str, Any]]], points: Arr
     kinds, firsts, seconds = zip(*numbers, strict=True)
     features = np.ascontiguousarray(points.T, dtype=np.float64)
     # A polynomial of degree d has as many dimensions as there are monomials; the other kernels have no end.
-    own_ranks = [float(comb(len(features) + second, second)) if kind == 2 else np.inf for kind, _, second in numbers]
+    own_ranks = [
+        float(min(comb(len(features) + second, second), _ENDLESS)) if kind == 2 else np.inf
+        for kind, _, second in numbers
+    ]
     return partial(loops.steps, features, np.array(kinds), np.array(firsts), np.array(seconds), np.array(own_ranks))
 
 

@@ -199,7 +199,7 @@ def _checked(kernels: Iterable[LowRank | Full]) -> Iterator[LowRank | Full]:
         first = first or kernel.shape
         if kernel.shape != first:
             raise ValueError(f"kernels: expected kernels of the same samples, got shapes {first} and {kernel.shape}.")
-        if isinstance(kernel, Full) and not kernel.symmetric:
+        if isinstance(kernel, Full):
             refuse_nonfinite("kernels", kernel.matrix)
         yield kernel
 

@@ -140,8 +140,7 @@ class Full:
     matrix : ndarray of shape (n_samples, n_basis)
         The matrix; float32 is kept, and converted when it is used.
     symmetric : bool
-        Whether the matrix is known to be symmetric and finite: then nobody needs to look, and half of it is read at a
-        time.
+        Whether the matrix is known to be symmetric: then nobody needs to look, and half of it is read at a time.
     """
 
     matrix: npt.NDArray[Any]

@@ -363,10 +363,13 @@ def write_roots(left: Array, right: Array, ends: Array, kept: Array, ridge: floa
                     product += left[first + j, i] * left[first + k, i]
                 inner[j, k] = product
             trace += inner[j, j]
-        # The Cholesky factor, in the lower triangle. The root of zeros is the one of any other numbers times 0.
-        ridged = ridge * rank * trace if trace != 0.0 else 1.0
+        if trace == 0.0:
+            out[row : row + kept[member]] = 0.0
+            row, first = row + kept[member], ends[member]
+            continue
+        # The Cholesky factor, in the lower triangle.
         for j in range(rank):
-            inner[j, j] += ridged
+            inner[j, j] += ridge * rank * trace
             for k in range(j + 1):
                 for h in range(k):
                     inner[j, k] -= inner[j, h] * inner[k, h]

@@ -25,7 +25,7 @@ _SHORT = 40
 """Rank up to which a compiled root costs less than the calls of its parts."""
 
 _NEGLIGIBLE = 1e-16
-"""Share of a squared trace that may be left of a squared kernel: less than rounding."""
+"""Share of a squared trace, the product of those of both factors, that may be left out of a squared kernel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,9 @@ class Run:
     @cached_property
     def squares(self) -> tuple[Array, Array]:
         """Squared lengths of the columns of both factors, each of shape (n_rows,)."""
-        left = np.vecdot(self.left, self.left)
-        return left, left if self.left is self.right else np.vecdot(self.right, self.right)
+        with np.errstate(over="ignore"):
+            left = np.vecdot(self.left, self.left)
+            return left, left if self.left is self.right else np.vecdot(self.right, self.right)
 
     @property
     def ranks(self) -> npt.NDArray[np.intp]:
@@ -118,8 +119,8 @@ class Run:
         r"""
         Write thin matrices W with :math:`\mathbf{W}^\top\mathbf{W} = \mathbf{K}_m^\top\mathbf{K}_m`, one a kernel.
 
-        The last rows of each are as small as the squares of the factors' last ones, and left out where they are less
-        than rounding: the error is at most the product of what these rows have of both factors' traces.
+        The last rows of each are as small as the squares of the factors' last ones, and left out where that is about
+        rounding: the error is at most the product of what these rows have of both factors' traces.
 
         Parameters
         ----------

@@ -161,6 +161,7 @@ def joined(parts: list[Array]) -> Array:
     """
     if len(parts) == 1:
         return np.ascontiguousarray(parts[0])
+    # As `follows` for each pair, with every address asked for once: there are hundreds of parts.
     whole, starts = parts[0].base, [_address(part) for part in parts]
     in_line = all(
         part.base is whole and part.flags.c_contiguous and part.shape[1] == parts[0].shape[1] for part in parts
