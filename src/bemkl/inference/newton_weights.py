@@ -103,7 +103,7 @@ def update_kernel_precision_twice(weights: FreeWeights, evidence: Sequence[Evide
     Move :math:`q(\omega)` by its fixed-point equation and, if that is far, again where it leads the weights.
 
     Under a sparse prior, kernels are dropped over several sweeps, and all but their weights hardly notice: a second
-    move costs a fraction of the sweep that it saves.
+    move costs a fraction of the sweep that it may save. Where it goes back, the precision stays between the two.
 
     Parameters
     ----------
