@@ -24,20 +24,21 @@ residual that may be left. Out: the kernel where the rows were not enough, or th
 has; and the rows before it, which belong to finished kernels. Ranks are -1 where `next_stop` gives a kernel up.
 """
 
-# Compiled code is kept until loops.py changes: touch it after a change of these numbers or of next_stop.
-_EARLY = 4
-_LATE = 2
-_HOPELESS = 0.5
+# Compiled code is kept until loops.py changes: touch it after a change of this number or of next_stop.
+_MANY_FEATURES = 5
 
 
-def next_stop(rank: int, most: int, left: float, recent: float, whole: float, goal: float) -> int:
+def next_stop(rank: int, most: int, n_features: int, left: float, recent: float, whole: float, goal: float) -> int:
     """
     Return the rank up to which a factor should grow before the next review.
 
-    A factor is given up where more than half of the trace is left after a quarter of the columns that are worth having;
-    and after half of them where it is foreseeable that the others will not do: in the second quarter, the trace fell
-    by a smaller factor than in the first, and twice the same fall is not enough. Kernels on a few features fall faster
-    and faster; those on many, slower and slower.
+    The early review is after a quarter of the columns that are worth having, the late one after half of them; of
+    kernels that see many features, after a sixteenth and a quarter. A factor is given up at the early one if half of
+    the trace is left or, with many features, if the columns explain less than two points each; and at the late one if
+    it is foreseeable that the other columns will not do. Kernels on a few features fall faster and faster: one that
+    fell by a smaller factor in the second half of the columns than in the first, and will not do with twice as much of
+    a fall. Those on many features fall slower and slower: one that will not do with three times as much, in two more
+    doublings of the columns.
 
     Parameters
     ----------
@@ -45,10 +46,12 @@ def next_stop(rank: int, most: int, left: float, recent: float, whole: float, go
         Rank that the factor has.
     most : int
         Largest rank that is worth having.
+    n_features : int
+        Number of features that the kernel sees.
     left : float
         What the factor leaves of the trace.
     recent : float
-        What the columns since the first review have of the trace; infinite where a sudden end can be expected.
+        What the second half of the columns has of the trace; infinite where a sudden end can be expected.
     whole : float
         The trace.
     goal : float
@@ -61,22 +64,26 @@ def next_stop(rank: int, most: int, left: float, recent: float, whole: float, go
 
     Examples
     --------
-    >>> next_stop(0, 40, 100.0, 0.0, 100.0, 1e-8), next_stop(10, 40, 60.0, 0.0, 100.0, 1e-8)
+    >>> next_stop(0, 40, 1, 100.0, 0.0, 100.0, 1e-8), next_stop(10, 40, 1, 60.0, 0.0, 100.0, 1e-8)
     (10, 10)
-    >>> next_stop(20, 40, 1e-4, 1.0, 100.0, 1e-8), next_stop(20, 40, 0.5, 0.5, 100.0, 1e-8)
+    >>> next_stop(20, 40, 1, 1e-4, 1.0, 100.0, 1e-8), next_stop(20, 40, 1, 0.5, 0.5, 100.0, 1e-8)
     (40, 20)
+    >>> next_stop(10, 40, 9, 1e-4, 1.0, 100.0, 1e-8), next_stop(10, 40, 9, 0.5, 0.5, 100.0, 1e-8)
+    (40, 10)
     """
-    early = min(most, max(1, most // _EARLY))
-    late = max(early, most // _LATE)
+    many = n_features >= _MANY_FEATURES
+    early = min(most, max(1, most // (16 if many else 4)))
+    late = max(early, most // (4 if many else 2))
     if rank < early:
         return early
-    if rank == early and left > _HOPELESS * whole:
+    if rank == early and left > (whole - 2.0 * rank if many else 0.5 * whole):
         return rank
     if rank < late:
         return late
     if early < late == rank:
         fall = (left + recent) / left
-        if fall < whole / (left + recent) and fall**2 < left / goal:
+        slower = many or fall < whole / (left + recent)
+        if slower and fall ** (3 if many else 2) < left / goal:
             return rank
     return max(rank, most)
 
@@ -115,11 +122,11 @@ def from_columns(columns: Sequence[Column], own_ranks: Sequence[float] | None = 
             while residual.max() > tolerance:
                 whole = float(np.count_nonzero(inverse))
                 recent = (
-                    float(np.sum(factor[most // _EARLY : rank] ** 2))
+                    float(np.sum(factor[rank // 2 : rank] ** 2))
                     if own_ranks and own_ranks[kernel] > most
                     else np.inf
                 )
-                stop = next_stop(rank, most, float(residual.sum()), recent, whole, tolerance * whole)
+                stop = next_stop(rank, most, 1, float(residual.sum()), recent, whole, tolerance * whole)
                 if stop == rank:
                     break
                 if rank == len(factor):
