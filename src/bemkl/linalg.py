@@ -25,16 +25,15 @@ class Cholesky:
     """
     Factor of a symmetric positive definite matrix, and what is had from it.
 
-    The matrix is first scaled to a unit diagonal, so that precisions that differ by many orders of magnitude all keep
-    their digits. Rounding alone can make such a matrix indefinite (duplicated kernels, a prior far weaker than the
-    data); then 1e-14, 1e-12, 1e-10 or 1e-8 is added to the unit diagonal, the first that suffices.
+    Precisions that differ by many orders of magnitude all keep their digits: multiplying rows and columns by powers of
+    two multiplies every number of the factor and of the inverse by one, and rounds nothing. Rounding alone can make a
+    matrix indefinite (duplicated kernels, a prior far weaker than the data); then 1e-14, 1e-12, 1e-10 or 1e-8 of each
+    diagonal entry is added to it, the first that suffices.
 
     Parameters
     ----------
     factor : ndarray of shape (n, n)
-        Lower triangular factor of the scaled matrix, in LAPACK's order.
-    scale : ndarray of shape (n,)
-        Inverse roots of the matrix's diagonal.
+        Lower triangular factor, in LAPACK's order.
 
     Examples
     --------
@@ -47,7 +46,6 @@ class Cholesky:
     """
 
     factor: Array
-    scale: Array
 
     @classmethod
     def of(cls, matrix: Array, name: str) -> Cholesky:
@@ -71,13 +69,12 @@ class Cholesky:
         numpy.linalg.LinAlgError
             If the matrix is not finite, or not positive definite even with the largest jitter.
         """
-        scale = unit_scale(matrix, name)
-        return cls(_factor(matrix, scale, name), scale)
+        return cls(_factor(matrix, name))
 
     @property
     def inverse_logdet(self) -> float:
         """Log-determinant of the **inverse**, which is what an entropy needs."""
-        return 2.0 * float(np.sum(np.log(self.scale) - np.log(self.factor.diagonal())))
+        return -2.0 * float(np.sum(np.log(self.factor.diagonal())))
 
     def solve(self, right: Array) -> Array:
         """
@@ -93,9 +90,8 @@ class Cholesky:
         ndarray of shape (n,)
             The solution.
         """
-        solution, _ = dpotrs(self.factor, self.scale * right, lower=1)
-        scaled: Array = self.scale * solution
-        return scaled
+        solution: Array = dpotrs(self.factor, right, lower=1)[0]
+        return solution
 
     def whitener(self) -> Callable[[Array], Array]:
         """
@@ -106,12 +102,11 @@ class Cholesky:
         callable
             Maps rows of shape (..., n) to products of the same shape.
         """
-        root, scale = _inverted(self.factor), self.scale
+        root = _inverted(self.factor)
 
         def whiten(rows: Array) -> Array:
-            scaled = (rows * scale).reshape(-1, len(scale))
-            # The transpose of an array in C order is in LAPACK's order: nothing is copied.
-            product: Array = dtrmm(1.0, root, scaled.T, lower=1, overwrite_b=1).T
+            # The transpose of an array in C order is in LAPACK's order: only the result is new.
+            product: Array = dtrmm(1.0, root, rows.reshape(-1, len(root)).T, lower=1).T
             return product.reshape(rows.shape)
 
         return whiten
@@ -130,8 +125,7 @@ class Cholesky:
         ndarray of shape (n, n_columns)
             The products.
         """
-        scaled = columns / self.scale[:, None]
-        product: Array = dtrmm(1.0, self.factor, scaled.T, side=1, lower=1, overwrite_b=1).T
+        product: Array = dtrmm(1.0, self.factor, columns.T, side=1, lower=1).T
         return product
 
     def inverse(self, *, overwrite: bool = False) -> Array:
@@ -150,8 +144,6 @@ class Cholesky:
         """
         half, _ = dlauum(_inverted(self.factor, overwrite=overwrite), lower=1, overwrite_c=1)
         inverse: Array = half.T
-        inverse *= self.scale
-        inverse *= self.scale[:, None]
         _mirror(inverse)
         return inverse
 
@@ -170,7 +162,7 @@ class Cholesky:
             The diagonal.
         """
         half = _inverted(self.factor, overwrite=overwrite)
-        diagonal: Array = self.scale**2 * np.einsum("ij,ij->j", half, half)
+        diagonal: Array = np.einsum("ij,ij->j", half, half)
         return diagonal
 
 
@@ -207,44 +199,44 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     return factor.inverse(overwrite=True), logdet
 
 
-def unit_scale(matrix: Array, name: str) -> Array:
+def checked_diagonal(matrix: Array, name: str) -> Array:
     """
-    Return what scales a matrix to a unit diagonal.
+    Return the diagonal of a matrix that may be positive definite.
 
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
-        Symmetric positive definite.
+        Symmetric.
     name : str
         What the matrix is the precision of, for the error.
 
     Returns
     -------
     ndarray of shape (n,)
-        Inverse roots of the matrix's diagonal.
+        The diagonal.
 
     Raises
     ------
     numpy.linalg.LinAlgError
         If the matrix is not finite, or has no positive diagonal.
     """
-    diagonal = matrix.diagonal()
+    diagonal: Array = matrix.diagonal()
     if not ((diagonal > 0.0).all() and np.isfinite(matrix).all()):
         raise np.linalg.LinAlgError(f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}")
-    scale: Array = 1.0 / np.sqrt(diagonal)
-    return scale
+    return diagonal
 
 
-def _factor(matrix: Array, scale: Array, name: str) -> Array:
-    """Factor a matrix, scaled to unit diagonal, with the smallest jitter that makes it possible."""
+def _factor(matrix: Array, name: str) -> Array:
+    """Factor a matrix with the smallest jitter that makes it possible."""
+    diagonal = checked_diagonal(matrix, name)
     for jitter in _JITTERS:
-        scaled = matrix * scale
-        scaled *= scale[:, None]
-        scaled.flat[:: len(scaled) + 1] += jitter
+        copy = matrix.copy()
+        copy.flat[:: len(copy) + 1] += jitter * diagonal
         # The transpose of a symmetric matrix in C order is the matrix in LAPACK's order: nothing is copied.
-        factor, failed = dpotrf(scaled.T, lower=1, clean=1, overwrite_a=1)
+        factor, failed = dpotrf(copy.T, lower=1, clean=1, overwrite_a=1)
         if not failed:
             return np.asarray(factor, dtype=np.float64)
+    scale = 1.0 / np.sqrt(diagonal)
     smallest = float(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0])
     raise np.linalg.LinAlgError(
         f"the precision of the {name} is not positive definite: scaled to unit diagonal, its smallest eigenvalue is "

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.linalg.lapack import spotrf, spotrs
 
 from bemkl.arrays import Array
-from bemkl.linalg import unit_scale
+from bemkl.linalg import checked_diagonal
 
 Single = npt.NDArray[np.float32]
 
@@ -75,7 +75,7 @@ def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
     >>> rough_solver(np.diag(values), "weights")(values)[:3].round(4)
     array([1., 1., 1.])
     """
-    scale = unit_scale(matrix, name)
+    scale = 1.0 / np.sqrt(checked_diagonal(matrix, name))
     for ridge in _RIDGES:
         factor, failed = spotrf(_with_unit_diagonal(matrix, scale, ridge).T, lower=1, clean=0, overwrite_a=1)
         if not failed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import brentq
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma, Precision
@@ -107,9 +108,17 @@ def _root(A: float, X: float, E: float) -> float:
     """Minimise A c² + X c + E / c² over positive c: a convex function."""
     if not (A > 0.0 and E > 0.0 and np.isfinite([A, X, E]).all()):
         return 1.0
-    roots = np.roots([2.0 * A, X, 0.0, 0.0, -2.0 * E])
-    positive = roots.real[(np.abs(roots.imag) <= 1e-9 * np.abs(roots)) & (roots.real > 0.0)]
-    return float(positive[0]) if len(positive) else 1.0
+
+    def slope(c: float) -> float:
+        # Times c³: a product neither divides by zero nor overflows with an error.
+        return c * c * c * (2.0 * A * c + X) - 2.0 * E
+
+    low = high = float((E / A) ** 0.25)
+    while slope(low) > 0.0:
+        low /= 2.0
+    while slope(high) < 0.0:
+        high *= 2.0
+    return float(brentq(slope, low, high)) if low < high else low
 
 
 def _push(priors: Priors, intermediate: Gamma, state: State) -> State:

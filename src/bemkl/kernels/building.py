@@ -14,7 +14,7 @@ from bemkl.arrays import Array
 from bemkl.kernels.cholesky import Column, Steps, compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps, has_loop
 from bemkl.kernels.forms import Full, LowRank
-from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
+from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
 from bemkl.kernels.shelf import Shelf
 from bemkl.kernels.specs import FittedGroup, Member
 
@@ -96,7 +96,9 @@ def build_kernels(
     built = _factored(group, samples, rows, scaling, tolerance, shelf)
     thick = [m for m, found in enumerate(built) if found is None]
     if thick:
-        out = np.empty((len(thick), len(samples.present), len(group.present)), dtype=dtype)
+        n_samples, n_basis = len(samples.present), len(group.present)
+        # One below the other, so that they can be squared and summed as one matrix.
+        out = np.empty((len(thick) * n_samples, n_basis), dtype=dtype).reshape(len(thick), n_samples, n_basis)
         some = replace(group, members=[group.members[m] for m in thick])
         some = build_matrices(some, some if group is samples else samples, scaling, out)
         scalings: list[Scaling | None] = [*some.scalings] if some.scalings else [None] * len(thick)
@@ -147,10 +149,10 @@ def _factored(
         members = [group.members[m] for m in positions]
         diagonals = samples.present * [m.function.diagonal_of(samples.points, **m.parameters) for m in members]
         factors = pivoted_cholesky(steps_of(members, samples), diagonals, tolerance, most, shelf)
-        complete = bool(samples.present.all())
+        complete, there = bool(samples.present.all()), group.present > 0.0
         for m, factor, diagonal in zip(positions, factors, diagonals, strict=True):
             if factor is not None:
-                fitted = None if scaling is None else _scale(factor, diagonal, group, rows, scaling)
+                fitted = None if scaling is None else _scale(factor, diagonal, there, rows, scaling)
                 if not complete:
                     factor *= samples.present
                 built[m] = (
@@ -160,10 +162,10 @@ def _factored(
     return built
 
 
-def _scale(factor: Array, diagonal: Array, group: FittedGroup, rows: Any, scaling: str) -> Scaling:
+def _scale(factor: Array, diagonal: Array, there: Present, rows: Any, scaling: str) -> Scaling:
     """Fit the scaling of a kernel, and scale its factor in place."""
     basis = factor[:, rows]
-    fitted = SCALINGS[scaling](Summary.of_factor(basis, diagonal[rows], group.present > 0.0))
+    fitted = SCALINGS[scaling](Summary.of_factor(basis, diagonal[rows], there))
     scaled = fitted.apply_to_factor(factor, diagonal, basis)
     if scaled is not factor:
         factor[:] = scaled

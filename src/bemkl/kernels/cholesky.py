@@ -122,9 +122,7 @@ def from_columns(columns: Sequence[Column], own_ranks: Sequence[float] | None = 
             while residual.max() > tolerance:
                 whole = float(np.count_nonzero(inverse))
                 recent = (
-                    float(np.sum(factor[rank // 2 : rank] ** 2))
-                    if own_ranks and own_ranks[kernel] > most
-                    else np.inf
+                    float(np.sum(factor[rank // 2 : rank] ** 2)) if own_ranks and own_ranks[kernel] > most else np.inf
                 )
                 stop = next_stop(rank, most, 1, float(residual.sum()), recent, whole, tolerance * whole)
                 if stop == rank:
@@ -199,7 +197,7 @@ def pivoted_cholesky(
     (9, True)
     """
     n_kernels, n_points = diagonals.shape
-    finite = np.array([np.isfinite(diagonal).all() for diagonal in diagonals])
+    finite = np.logical_and.reduce(np.isfinite(diagonals), axis=1)
     lengths = np.sqrt(np.maximum(np.where(finite[:, None], diagonals, 0.0), 0.0))
     inverses = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
     # A kernel that has nothing left to explain is done at once.

@@ -87,9 +87,9 @@ def compiled_products() -> Any:
     """
     if not installed():
         return None
-    from bemkl.kernels import loops  # compiles, or reads what was compiled, when it is first needed
+    from bemkl.kernels import product_loops  # compiles, or reads what was compiled, when it is first needed
 
-    return loops
+    return product_loops
 
 
 def _gaussian(width: float) -> tuple[int, float, int]:

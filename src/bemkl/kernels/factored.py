@@ -11,6 +11,7 @@ import numpy.typing as npt
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.kernels.forms import Full, LowRank
 from bemkl.kernels.runs import in_runs
+from bemkl.kernels.shelf import in_line
 from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.stack import asymmetry
 
@@ -143,8 +144,7 @@ class FactoredStack:
             filled += run.write_roots(buffer[filled : filled + length])
         if filled:
             yield buffer[:filled]
-        for _, kernel in self._full:
-            yield kernel.values
+        yield from in_line([kernel.values for _, kernel in self._full])
 
     def combine(self, weights: Array) -> Array:
         r"""
@@ -171,8 +171,7 @@ class FactoredStack:
         weights = _without_least(weights, np.abs(weights) * self._sketch.sizes)
         total = self._sketch.combine(weights)
         for m, kernel in self._full:
-            if weights[m] != 0.0:
-                total += weights[m] * kernel.matrix
+            kernel.add_to(total, float(weights[m]))
         return total
 
     def rows(self, chosen: slice) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import dsymv, dtrmm
+from scipy.linalg.blas import daxpy, dsymv, dtrmm
 from scipy.linalg.lapack import dpotrf
 
 from bemkl.arrays import Array
@@ -155,8 +155,9 @@ class Full:
     @property
     def size(self) -> float:
         """How large the matrix is: no less than its trace."""
-        size: float = np.abs(self.matrix).max() * min(self.matrix.shape)
-        return size
+        # The largest entry of a symmetric kernel that was tried as a product of factors is on its diagonal.
+        largest = np.abs(self.matrix.diagonal() if self.symmetric else self.matrix).max()
+        return float(largest * min(self.matrix.shape))
 
     def multiply(self, rows: Array) -> Array:
         r"""
@@ -196,6 +197,20 @@ class Full:
             return half
         product: Array = rows @ self.values
         return product
+
+    def add_to(self, total: Array, weight: float) -> None:
+        """
+        Add the matrix, times a weight, to a sum.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n_samples, n_basis)
+            The sum, in C order.
+        weight : float
+            The weight; where it is 0, nothing is added.
+        """
+        if weight != 0.0:
+            daxpy(self.values.ravel(), total.ravel(), a=weight)
 
     def rows(self, chosen: slice) -> Array:
         """

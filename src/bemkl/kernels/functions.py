@@ -337,7 +337,8 @@ def polynomial(X: npt.ArrayLike, Z: npt.ArrayLike, degree: int, offset: float = 
            [49.]])
     """
     offset = finite_number("offset", offset, least=0.0, allow_least=True)
-    base = linear(X, Z) + offset
+    base = linear(X, Z)
+    base += offset
     kernel = base.copy()
     # NumPy's power is a hundred times slower from the third one on.
     for _ in range(whole_number("degree", degree, least=1) - 1):

@@ -1,0 +1,139 @@
+"""Compiled products of thin factors. Needs Numba; `bemkl.kernels.compiled` imports it, and knows what to do without."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from bemkl.arrays import Array
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def project(owners: Array, ends: Array, left: Array, right: Array, coefficients: Array, out: Array) -> None:
+    """
+    Multiply kernels that are products of thin factors with coefficients, as `bemkl.kernels.runs.Run.project` does.
+
+    Each row of the factors is read once; sums may be taken in any order, which lets the compiler use vectors.
+
+    Parameters
+    ----------
+    owners : ndarray of int of shape (n_members,)
+        Position of each kernel in the stack.
+    ends : ndarray of int of shape (n_members,)
+        Row after the last one of each kernel.
+    left : ndarray of shape (n_rows, n_samples)
+        Factors of the samples.
+    right : ndarray of shape (n_rows, n_basis)
+        Factors of the basis points.
+    coefficients : ndarray of shape (n_outputs, n_basis)
+        Coefficients of the basis points.
+    out : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Where to write.
+    """
+    first = 0
+    for member in range(len(ends)):
+        out[:, owners[member]] = 0.0
+        for row in range(first, ends[member]):
+            for output in range(len(coefficients)):
+                target = out[output, owners[member]]
+                share = 0.0
+                for d in range(right.shape[1]):
+                    share += right[row, d] * coefficients[output, d]
+                for i in range(left.shape[1]):
+                    target[i] += share * left[row, i]
+        first = ends[member]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def backproject(owners: Array, ends: Array, left: Array, right: Array, intermediate: Array, out: Array) -> None:
+    """
+    Add kernels times intermediate outputs, as `bemkl.kernels.runs.Run.backproject` does.
+
+    Parameters
+    ----------
+    owners : ndarray of int of shape (n_members,)
+        Position of each kernel in the stack.
+    ends : ndarray of int of shape (n_members,)
+        Row after the last one of each kernel.
+    left : ndarray of shape (n_rows, n_samples)
+        Factors of the samples.
+    right : ndarray of shape (n_rows, n_basis)
+        Factors of the basis points.
+    intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Intermediate outputs.
+    out : ndarray of shape (n_outputs, n_basis)
+        What to add to.
+    """
+    first = 0
+    for member in range(len(ends)):
+        for row in range(first, ends[member]):
+            for output in range(len(intermediate)):
+                source = intermediate[output, owners[member]]
+                share = 0.0
+                for i in range(left.shape[1]):
+                    share += left[row, i] * source[i]
+                for d in range(right.shape[1]):
+                    out[output, d] += share * right[row, d]
+        first = ends[member]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def write_roots(left: Array, right: Array, ends: Array, kept: Array, ridge: float, out: Array) -> int:
+    """
+    Write roots of the squares of kernels with short factors, as `bemkl.kernels.forms.LowRank.write_root` does.
+
+    Parameters
+    ----------
+    left : ndarray of shape (n_rows, n_samples)
+        Factors of the samples.
+    right : ndarray of shape (n_rows, n_basis)
+        Factors of the basis points.
+    ends : ndarray of int of shape (n_members,)
+        Row after the last one of each kernel.
+    kept : ndarray of int of shape (n_members,)
+        How many rows of each root to write.
+    ridge : float
+        Share of the trace that is added to the diagonal of what is factored, for each row of a factor.
+    out : ndarray of shape (n_out, n_basis)
+        Where to write, one root behind the other.
+
+    Returns
+    -------
+    int
+        The number of kernels whose root was written: less than all of them where one has numbers too far apart.
+    """
+    first, row = 0, 0
+    for member in range(len(ends)):
+        rank = ends[member] - first
+        inner = np.empty((rank, rank))
+        trace = 0.0
+        for j in range(rank):
+            for k in range(j + 1):
+                product = 0.0
+                for i in range(left.shape[1]):
+                    product += left[first + j, i] * left[first + k, i]
+                inner[j, k] = product
+            trace += inner[j, j]
+        if trace == 0.0:
+            out[row : row + kept[member]] = 0.0
+            row, first = row + kept[member], ends[member]
+            continue
+        # The Cholesky factor, in the lower triangle.
+        for j in range(rank):
+            inner[j, j] += ridge * rank * trace
+            for k in range(j + 1):
+                for h in range(k):
+                    inner[j, k] -= inner[j, h] * inner[k, h]
+                if k < j:
+                    inner[j, k] /= inner[k, k]
+            if not inner[j, j] > 0.0:
+                return member
+            inner[j, j] = inner[j, j] ** 0.5
+        for k in range(kept[member]):
+            out[row] = 0.0
+            for j in range(k, rank):
+                for d in range(right.shape[1]):
+                    out[row, d] += inner[j, k] * right[first + j, d]
+            row += 1
+        first = ends[member]
+    return len(ends)
