@@ -118,6 +118,8 @@ def _root(A: float, X: float, E: float) -> float:
         low /= 2.0
     while slope(high) < 0.0:
         high *= 2.0
+    if high == np.inf:
+        return 1.0
     return float(brentq(slope, low, high)) if low < high else low
 
 
