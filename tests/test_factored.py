@@ -368,7 +368,7 @@ class TestFactoredStack:
         assert_allclose(known.project(a), unknown.project(a), rtol=1e-12, atol=1e-14)
         assert_allclose(known.backproject(G), unknown.backproject(G), rtol=1e-12, atol=1e-14)
         assert_array_equal(known.asymmetries(), [0.0])
-        stack = KernelBank([KernelSpec("gaussian", "all", {"width": 0.02})]).fit_factored(X)
+        stack = KernelBank([KernelSpec("gaussian", "all", {"width": 0.05})]).fit_factored(X)
         assert isinstance(stack._kernels[0], Full)
         assert stack._kernels[0].symmetric
 
@@ -474,7 +474,7 @@ class TestBank:
             bank.fit_factored(np.array([[1e200], [1.0], [2.0]]))
 
     def test_single_precision_stays_where_matrices_do(self):
-        stack = KernelBank([KernelSpec("gaussian", "all", {"width": 0.01})]).fit_factored(X.astype(np.float32))
+        stack = KernelBank([KernelSpec("gaussian", "all", {"width": 0.05})]).fit_factored(X.astype(np.float32))
         assert stack._kernels[0].matrix.dtype == np.float32
 
 

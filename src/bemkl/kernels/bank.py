@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import build_kernels, build_matrices
 from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels.forms import Kernel
 from bemkl.kernels.kernel_stack import KernelStack, distinct
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
@@ -147,7 +147,7 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         fitted: list[FittedGroup] = []
         shelf = Shelf(samples.n_samples)
 
-        def build() -> Iterator[LowRank | Full]:
+        def build() -> Iterator[Kernel]:
             for group, whole in zip(groups, everything, strict=True):
                 ready, kernels = build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype, shelf)
                 fitted.append(ready)

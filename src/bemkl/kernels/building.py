@@ -13,15 +13,22 @@ from scipy.spatial.distance import cdist
 from bemkl.arrays import Array
 from bemkl.kernels.cholesky import Column, Steps, compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps, has_loop
-from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels.forms import Full, Kernel, LowRank
 from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
 from bemkl.kernels.shelf import Shelf
-from bemkl.kernels.specs import FittedGroup, Member
+from bemkl.kernels.sparse import Sparse
+from bemkl.kernels.specs import Distances, FittedGroup, Member
 
-Built = tuple[LowRank | Full, Scaling | None]
+Built = tuple[Kernel, Scaling | None]
 
 
-def build_matrices(group: FittedGroup, samples: FittedGroup, scaling: str | None, out: npt.NDArray[Any]) -> FittedGroup:
+def build_matrices(
+    group: FittedGroup,
+    samples: FittedGroup,
+    scaling: str | None,
+    out: npt.NDArray[Any],
+    distances: tuple[Distances, Distances] | None = None,
+) -> FittedGroup:
     """
     Write the training kernels of a group, and fit their scalings.
 
@@ -35,21 +42,25 @@ def build_matrices(group: FittedGroup, samples: FittedGroup, scaling: str | None
         Which scaling.
     out : ndarray of shape (n_members, n_samples, n_basis)
         Where to write, in any precision; computed in double precision.
+    distances : (dict, dict), optional
+        Distances of all samples and of the basis points that are known from other kernels of the group; those that are
+        not are added.
 
     Returns
     -------
     FittedGroup
         The group with fitted scalings.
     """
+    of_samples, of_basis = distances or ({}, {})
     values = out if out.dtype == np.float64 else np.empty(out.shape)
-    group.fill(values, samples.points, samples.present)
+    group.fill(values, samples.points, samples.present, of_samples)
     if scaling is not None:
         if group is samples:
             square, diagonals = values, [kernel.diagonal().copy() for kernel in values]
         else:
             n_basis = out.shape[2]
             square, diagonals = np.empty((len(out), n_basis, n_basis)), group.diagonals(samples.points, samples.present)
-            group.fill(square, group.points, group.present)
+            group.fill(square, group.points, group.present, of_basis)
         group = group.with_scalings(scaling, square)
         group.scale(values, diagonals, samples.present)
     if values is not out:
@@ -65,7 +76,7 @@ def build_kernels(
     tolerance: float,
     dtype: Any,
     shelf: Shelf,
-) -> tuple[FittedGroup, list[LowRank | Full]]:
+) -> tuple[FittedGroup, list[Kernel]]:
     """
     Build the training kernels of a group as factors where these are thin, and fit their scalings.
 
@@ -90,42 +101,36 @@ def build_kernels(
     -------
     group : FittedGroup
         The group with fitted scalings.
-    kernels : list of LowRank or Full
+    kernels : list of LowRank, Full or Sparse
         Its kernels.
     """
     built = _factored(group, samples, rows, scaling, tolerance, shelf)
     thick = [m for m, found in enumerate(built) if found is None]
-    if thick:
-        n_samples, n_basis = len(samples.present), len(group.present)
-        # One below the other, so that they can be squared and summed as one matrix.
-        out = np.empty((len(thick) * n_samples, n_basis), dtype=dtype).reshape(len(thick), n_samples, n_basis)
-        some = replace(group, members=[group.members[m] for m in thick])
-        some = build_matrices(some, some if group is samples else samples, scaling, out)
-        scalings: list[Scaling | None] = [*some.scalings] if some.scalings else [None] * len(thick)
-        by_column = [_by_column(group.members[m], group) for m in thick]
-        for m, kernel, fitted in zip(
-            thick, _smaller(out, by_column, group is samples, tolerance), scalings, strict=True
-        ):
-            built[m] = kernel, fitted
+    n_samples, n_basis = len(samples.present), len(group.present)
+    # One below the other, so that they can be squared and summed as one matrix.
+    out = np.empty((len(thick) * n_samples, n_basis), dtype=dtype).reshape(len(thick), n_samples, n_basis)
+    distances: tuple[Distances, Distances] = ({}, {})
+    n_full = 0
+    for m in thick:
+        some = replace(group, members=[group.members[m]])
+        place = out[n_full : n_full + 1]
+        some = build_matrices(some, some if group is samples else samples, scaling, place, distances)
+        kernel = _smaller(place[0], group is samples, None if _by_column(group.members[m], group) else tolerance)
+        built[m] = kernel, some.scalings[0] if some.scalings else None
+        # What became smaller leaves its place to the next one.
+        n_full += isinstance(kernel, Full)
     found = [pair for pair in built if pair is not None]
     fitted_ones = [fitted for _, fitted in found if fitted is not None]
     return replace(group, scalings=None if scaling is None else fitted_ones), [kernel for kernel, _ in found]
 
 
-def _smaller(matrices: npt.NDArray[Any], by_column: list[bool], square: bool, tolerance: float) -> list[LowRank | Full]:
-    """Factor square matrices, where that was not tried without them; functions that were tried are symmetric."""
-    factors = [
-        None if tried or not square else compressed(matrix, tolerance)
-        for matrix, tried in zip(matrices, by_column, strict=True)
-    ]
-    kept = list(matrices)
-    if any(factor is not None for factor in factors):
-        # The array would stay in memory as a whole for the sake of the others.
-        kept = [matrix.copy() if factor is None else matrix for matrix, factor in zip(matrices, factors, strict=True)]
-    return [
-        Full(matrix, symmetric=square and tried) if factor is None else LowRank(factor, factor)
-        for matrix, tried, factor in zip(kept, by_column, factors, strict=True)
-    ]
+def _smaller(matrix: npt.NDArray[Any], square: bool, tolerance: float | None) -> Kernel:
+    """Factor a square matrix, unless that was tried without it: then it is symmetric, and has no tolerance."""
+    factor = compressed(matrix, tolerance) if square and tolerance is not None else None
+    if factor is not None:
+        return LowRank(factor, factor)
+    symmetric = square and tolerance is None
+    return Sparse.of(matrix, symmetric=symmetric) or Full(matrix, symmetric=symmetric)
 
 
 def _by_column(member: Member, group: FittedGroup) -> bool:

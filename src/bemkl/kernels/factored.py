@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bemkl.arrays import Array, refuse_nonfinite
-from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels.forms import Full, Kernel, LowRank
 from bemkl.kernels.runs import in_runs
 from bemkl.kernels.shelf import in_line
 from bemkl.kernels.sketch import Sketch
+from bemkl.kernels.sparse import Sparse
 from bemkl.kernels.stack import asymmetry
 
 _GRAM_ROWS = 512
@@ -21,14 +20,14 @@ _LEAST = 0.02
 
 class FactoredStack:
     """
-    Kernels held one by one, as thin factors or as matrices.
+    Kernels held one by one, as thin factors, as sparse matrices or as full ones.
 
     The paper's banks have hundreds of kernels on one feature each, of rank 2 to 100: their factors are many times
     smaller than their matrices, and so are the passes over them.
 
     Parameters
     ----------
-    kernels : iterable of LowRank or Full
+    kernels : iterable of LowRank, Sparse or Full
         The kernels, all of the same samples and basis points. Factors are copied a few at a time, and those that lie
         side by side or are very long not at all: what nobody else holds never takes twice its memory.
 
@@ -44,11 +43,11 @@ class FactoredStack:
     12
     """
 
-    def __init__(self, kernels: Iterable[LowRank | Full]) -> None:
+    def __init__(self, kernels: Iterable[Kernel]) -> None:
         self._kernels, self._runs = in_runs(_checked(kernels))
         if not self._kernels:
             raise ValueError("kernels: expected at least one kernel, got none.")
-        self._full = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Full)]
+        self._matrices = [(m, kernel) for m, kernel in enumerate(self._kernels) if not isinstance(kernel, LowRank)]
         self._gram: Array | None = None
         self._sketch: Sketch | None = None
 
@@ -60,7 +59,7 @@ class FactoredStack:
     @property
     def n_values(self) -> int:
         """Number of values in memory."""
-        return sum(part.size for kernel in self._kernels for part in _arrays(kernel))
+        return sum(kernel.n_values for kernel in self._kernels)
 
     def asymmetries(self) -> Array:
         """
@@ -91,7 +90,7 @@ class FactoredStack:
         result = np.empty((len(coefficients), n_kernels, n_samples))
         for run in self._runs:
             run.project(coefficients, result)
-        for m, kernel in self._full:
+        for m, kernel in self._matrices:
             result[:, m] = kernel.multiply(coefficients)
         return result
 
@@ -112,7 +111,7 @@ class FactoredStack:
         result = np.zeros((len(intermediate), self.shape[2]))
         for run in self._runs:
             run.backproject(intermediate, result)
-        for m, kernel in self._full:
+        for m, kernel in self._matrices:
             result += kernel.multiply_transposed(intermediate[:, m])
         return result
 
@@ -130,6 +129,9 @@ class FactoredStack:
             gram, product = np.zeros((n_basis, n_basis)), np.empty((n_basis, n_basis))
             for roots in self._roots():
                 gram += np.matmul(roots.T, roots, out=product)
+            for _, kernel in self._matrices:
+                if isinstance(kernel, Sparse):
+                    kernel.add_square_to(gram)
             self._gram = gram
         return self._gram
 
@@ -144,7 +146,7 @@ class FactoredStack:
             filled += run.write_roots(buffer[filled : filled + length])
         if filled:
             yield buffer[:filled]
-        yield from in_line([kernel.values for _, kernel in self._full])
+        yield from in_line([kernel.values for _, kernel in self._matrices if isinstance(kernel, Full)])
 
     def combine(self, weights: Array) -> Array:
         r"""
@@ -166,11 +168,11 @@ class FactoredStack:
         """
         if self._sketch is None:
             self._sketch = Sketch(self._runs, self.shape)
-            for m, kernel in self._full:
+            for m, kernel in self._matrices:
                 self._sketch.sizes[m] = kernel.size
         weights = _without_least(weights, np.abs(weights) * self._sketch.sizes)
         total = self._sketch.combine(weights)
-        for m, kernel in self._full:
+        for m, kernel in self._matrices:
             kernel.add_to(total, float(weights[m]))
         return total
 
@@ -191,7 +193,7 @@ class FactoredStack:
         return np.stack([kernel.rows(chosen) for kernel in self._kernels])
 
 
-def _checked(kernels: Iterable[LowRank | Full]) -> Iterator[LowRank | Full]:
+def _checked(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
     """Pass kernels on, and refuse those that are not of the samples of the first, and matrices that are not finite."""
     first: tuple[int, int] | None = None
     for kernel in kernels:
@@ -212,13 +214,6 @@ def _without_least(weights: Array, sizes: Array) -> Array:
     return result
 
 
-def _arrays(kernel: LowRank | Full) -> list[npt.NDArray[Any]]:
-    """Return the arrays that a kernel holds, each once."""
-    if isinstance(kernel, Full):
-        return [kernel.matrix]
-    return [kernel.left] if kernel.left is kernel.right else [kernel.left, kernel.right]
-
-
-def _asymmetry(kernel: LowRank | Full) -> float:
-    known = kernel.symmetric if isinstance(kernel, Full) else kernel.left is kernel.right
+def _asymmetry(kernel: Kernel) -> float:
+    known = kernel.left is kernel.right if isinstance(kernel, LowRank) else kernel.symmetric
     return 0.0 if known else asymmetry(kernel.rows(slice(None)))

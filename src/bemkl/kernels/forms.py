@@ -1,4 +1,4 @@
-"""The two forms of a kernel in memory: a product of thin factors, or all numbers."""
+"""The forms of a kernel in memory: a product of thin factors, all numbers, or the few that are not zero."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scipy.linalg.blas import daxpy, dsymv, dtrmm
 from scipy.linalg.lapack import dpotrf
 
 from bemkl.arrays import Array
+from bemkl.kernels.sparse import Sparse
 
 RIDGE = 1e-15
 """
@@ -39,6 +40,11 @@ class LowRank:
     def shape(self) -> tuple[int, int]:
         """Numbers of samples and basis points."""
         return self.left.shape[1], self.right.shape[1]
+
+    @property
+    def n_values(self) -> int:
+        """How many numbers there are in memory."""
+        return self.left.size if self.left is self.right else self.left.size + self.right.size
 
     def multiply(self, rows: Array) -> Array:
         r"""
@@ -153,6 +159,11 @@ class Full:
         return n_samples, n_basis
 
     @property
+    def n_values(self) -> int:
+        """How many numbers there are in memory."""
+        return self.matrix.size
+
+    @property
     def size(self) -> float:
         """How large the matrix is: no less than its trace."""
         # The largest entry of a symmetric kernel that was tried as a product of factors is on its diagonal.
@@ -232,3 +243,6 @@ class Full:
     def values(self) -> Array:
         """The matrix in double precision."""
         return self.matrix.astype(np.float64, copy=False)
+
+
+Kernel = LowRank | Full | Sparse

@@ -12,7 +12,8 @@ from sklearn.utils import check_array
 from bemkl.arrays import real_array, refuse_nonfinite
 from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.forms import Full, LowRank
+from bemkl.kernels.forms import Full, Kernel, LowRank
+from bemkl.kernels.sparse import Sparse
 from bemkl.kernels.stack import DenseStack, asymmetry
 from bemkl.kernels.views import is_views
 
@@ -183,13 +184,14 @@ class KernelStack:
         """
         square = np.array_equal(self._rows, self._columns)
 
-        def build() -> Iterator[LowRank | Full]:
+        def build() -> Iterator[Kernel]:
             for matrix, name in zip(self._matrices, self._names, strict=True):
                 values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
                 refuse_nonfinite(f"kernels, {name!r}", values)
                 factor = compressed(values, tolerance) if square else None
                 if factor is None:
-                    yield Full(values, symmetric=square and asymmetry(values) == 0.0)
+                    symmetric = square and asymmetry(values) == 0.0
+                    yield Sparse.of(values, symmetric=symmetric) or Full(values, symmetric=symmetric)
                 else:
                     yield LowRank(factor, factor)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.kernels.compiled import compiled_products
-from bemkl.kernels.forms import RIDGE, Full, LowRank, refuse_root
+from bemkl.kernels.forms import RIDGE, Kernel, LowRank, refuse_root
 from bemkl.kernels.shelf import follows, joined
 
 _VALUES = 2**17
@@ -188,18 +188,18 @@ class Run:
             out += kernel.multiply_transposed(intermediate[:, owner])
 
 
-def in_runs(kernels: Iterable[LowRank | Full]) -> tuple[list[LowRank | Full], list[Run]]:
+def in_runs(kernels: Iterable[Kernel]) -> tuple[list[Kernel], list[Run]]:
     """
     Join thin factors in runs, a few at a time; those that lie side by side are not copied.
 
     Parameters
     ----------
-    kernels : iterable of LowRank or Full
+    kernels : iterable of LowRank, Sparse or Full
         Kernels of the same samples and basis points.
 
     Returns
     -------
-    kernels : list of LowRank or Full
+    kernels : list of LowRank, Sparse or Full
         The same kernels in the same order; the factors are views of the runs.
     runs : list of Run
         The runs.
@@ -208,11 +208,12 @@ def in_runs(kernels: Iterable[LowRank | Full]) -> tuple[list[LowRank | Full], li
     --------
     >>> import numpy as np
     >>> ones = np.ones((1, 3))
+    >>> from bemkl.kernels.forms import Full
     >>> kernels, runs = in_runs([LowRank(ones, ones), Full(np.eye(3)), LowRank(ones, ones)])
     >>> [run.owners.tolist() for run in runs], kernels[2].left.base is runs[0].left
     ([[0, 2]], True)
     """
-    found: list[LowRank | Full] = []
+    found: list[Kernel] = []
     runs: list[Run] = []
     waiting: dict[int, LowRank] = {}
     n_values = 0

@@ -17,6 +17,9 @@ from bemkl.kernels.registry import NAMED, KernelFunction, Matrix, find_kernel
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
 from bemkl.kernels.views import Groups, Samples, split_missing
 
+Distances = dict[str, Array]
+"""Distances between points and basis points, by their metrics."""
+
 _SHORT = {"width": "w", "degree": "d", "length": "l", "period": "p"}
 
 
@@ -234,7 +237,7 @@ class FittedGroup:
         points = [self.points[i] for i in rows] if isinstance(self.points, list) else self.points[rows]
         return replace(self, points=points, present=self.present[rows])
 
-    def fill(self, out: Any, points: Any, present: Array) -> None:
+    def fill(self, out: Any, points: Any, present: Array, distances: Distances | None = None) -> None:
         """
         Write the kernels between points and basis points, before scaling; distances are computed once.
 
@@ -246,8 +249,10 @@ class FittedGroup:
             The points.
         present : ndarray of shape (n_samples,)
             1 for samples that have this group, 0 for missing ones.
+        distances : dict of str to ndarray of shape (n_samples, n_basis), optional
+            Distances between these points by their metrics, as far as they are known; others are added.
         """
-        distances: dict[str, Array] = {}
+        distances = {} if distances is None else distances
         for kernel, member in zip(out, self.members, strict=True):
             function = member.function
             if self.width == 0 and function.metric is not None:
