@@ -106,9 +106,7 @@ def build_kernels(
     """
     built = _factored(group, samples, rows, scaling, tolerance, shelf)
     thick = [m for m, found in enumerate(built) if found is None]
-    n_samples, n_basis = len(samples.present), len(group.present)
-    # One below the other, so that they can be squared and summed as one matrix.
-    out = np.empty((len(thick) * n_samples, n_basis), dtype=dtype).reshape(len(thick), n_samples, n_basis)
+    out = np.empty((len(thick), len(samples.present), len(group.present)), dtype=dtype)
     distances: tuple[Distances, Distances] = ({}, {})
     n_full = 0
     for m in thick:

@@ -9,7 +9,6 @@ import numpy as np
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.kernels.forms import Full, Kernel, LowRank
 from bemkl.kernels.runs import in_runs
-from bemkl.kernels.shelf import in_line
 from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.sparse import Sparse
 from bemkl.kernels.stack import asymmetry
@@ -146,7 +145,7 @@ class FactoredStack:
             filled += run.write_roots(buffer[filled : filled + length])
         if filled:
             yield buffer[:filled]
-        yield from in_line([kernel.values for _, kernel in self._matrices if isinstance(kernel, Full)])
+        yield from (kernel.values for _, kernel in self._matrices if isinstance(kernel, Full))
 
     def combine(self, weights: Array) -> Array:
         r"""

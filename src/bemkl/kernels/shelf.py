@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -171,32 +170,6 @@ def joined(parts: list[Array]) -> Array:
         return np.concatenate(parts)
     first = (starts[0] - _address(whole)) // whole.strides[0]
     return whole[first : first + sum(len(part) for part in parts)]
-
-
-def in_line(parts: list[Array]) -> Iterator[Array]:
-    """
-    Put arrays of rows one below the other as far as they already lie so.
-
-    Parameters
-    ----------
-    parts : list of ndarray of shape (n_rows, length)
-        The arrays.
-
-    Yields
-    ------
-    ndarray of shape (n_more_rows, length)
-        Runs of them, in order, none of them copied.
-
-    Examples
-    --------
-    >>> whole = np.zeros((4, 3))
-    >>> [len(run) for run in in_line([whole[:1], whole[1:3], np.zeros((5, 3))])]
-    [3, 5]
-    """
-    ends = [k for k, (before, after) in enumerate(pairwise(parts), 1) if not follows(after, before)]
-    for first, end in pairwise([0, *ends, len(parts)]):
-        if end > first:
-            yield joined(parts[first:end]) if end > first + 1 else parts[first]
 
 
 def _address(array: Array) -> int:
