@@ -96,6 +96,21 @@ class TestInverse:
         assert_array_equal(factor.factor, before)
         assert_array_equal(factor.inverse_diagonal(overwrite=True), diagonal)
 
+    @pytest.mark.parametrize("size", [5, 300])
+    @pytest.mark.parametrize("rank", ["full", "half"])
+    def test_a_matrix_that_may_be_lost(self, size, rank):
+        """The same numbers in its place, also where the first factor fails and another is tried."""
+        columns = np.random.default_rng(0).normal(size=(size, size if rank == "full" else size // 2))
+        matrix = columns @ columns.T + np.diag(np.full(size, 1e-3 if rank == "full" else 0.0))
+        (expected, logdet), lost = inverse_and_logdet(matrix, "weights"), matrix.copy()
+        inverse, same = inverse_and_logdet(lost, "weights", overwrite=True)
+        assert_array_equal(inverse, expected)
+        assert same == logdet
+        assert np.shares_memory(inverse, lost)
+        indefinite = np.full((size, size), 2.0) - np.eye(size)
+        with pytest.raises(np.linalg.LinAlgError, match="smallest eigenvalue is -1"):
+            Cholesky.of(indefinite, "weights", overwrite=True)
+
     @pytest.mark.parametrize("shape", [(7,), (1, 7), (2, 3, 7)])
     def test_roots(self, shape):
         """Squared lengths after a product with a root are quadratic forms; what is multiplied stays as it was."""

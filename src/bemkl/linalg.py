@@ -48,7 +48,7 @@ class Cholesky:
     factor: Array
 
     @classmethod
-    def of(cls, matrix: Array, name: str) -> Cholesky:
+    def of(cls, matrix: Array, name: str, *, overwrite: bool = False) -> Cholesky:
         """
         Factor a matrix.
 
@@ -58,6 +58,8 @@ class Cholesky:
             Symmetric positive definite.
         name : str
             What the matrix is the precision of, for the error.
+        overwrite : bool
+            Whether the matrix may be lost: then no other one of its size is needed.
 
         Returns
         -------
@@ -69,7 +71,7 @@ class Cholesky:
         numpy.linalg.LinAlgError
             If the matrix is not finite, or not positive definite even with the largest jitter.
         """
-        return cls(_factor(matrix, name))
+        return cls(_factor(matrix if overwrite else matrix.copy(), name))
 
     @property
     def inverse_logdet(self) -> float:
@@ -166,7 +168,7 @@ class Cholesky:
         return diagonal
 
 
-def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
+def inverse_and_logdet(matrix: Array, name: str, *, overwrite: bool = False) -> tuple[Array, float]:
     """
     Invert a symmetric positive definite matrix through its Cholesky factor.
 
@@ -176,6 +178,8 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
         Symmetric positive definite.
     name : str
         What the matrix is the precision of, for the error.
+    overwrite : bool
+        Whether the matrix may be lost: then the inverse takes its place.
 
     Returns
     -------
@@ -194,7 +198,7 @@ def inverse_and_logdet(matrix: Array, name: str) -> tuple[Array, float]:
     >>> abs(round(logdet, 6))
     0.0
     """
-    factor = Cholesky.of(matrix, name)
+    factor = Cholesky.of(matrix, name, overwrite=overwrite)
     logdet = factor.inverse_logdet
     return factor.inverse(overwrite=True), logdet
 
@@ -227,15 +231,18 @@ def checked_diagonal(matrix: Array, name: str) -> Array:
 
 
 def _factor(matrix: Array, name: str) -> Array:
-    """Factor a matrix with the smallest jitter that makes it possible."""
-    diagonal = checked_diagonal(matrix, name)
+    """Factor a matrix in its place, with the smallest jitter that makes it possible."""
+    diagonal = checked_diagonal(matrix, name).copy()
     for jitter in _JITTERS:
-        copy = matrix.copy()
-        copy.flat[:: len(copy) + 1] += jitter * diagonal
+        matrix.flat[:: len(matrix) + 1] = (1.0 + jitter) * diagonal
         # The transpose of a symmetric matrix in C order is the matrix in LAPACK's order: nothing is copied.
-        factor, failed = dpotrf(copy.T, lower=1, clean=1, overwrite_a=1)
+        factor, failed = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
+            _clear(factor.T)
             return np.asarray(factor, dtype=np.float64)
+        # The other half of the matrix is still there.
+        _mirror(matrix.T)
+    matrix.flat[:: len(matrix) + 1] = diagonal
     scale = 1.0 / np.sqrt(diagonal)
     smallest = float(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0])
     raise np.linalg.LinAlgError(
@@ -270,6 +277,15 @@ def _mirror(matrix: Array) -> None:
         corner = matrix[rows, rows]
         np.copyto(corner, corner.T.copy(), where=_below(len(corner)))
         matrix[start + _BLOCK :, rows] = matrix[rows, start + _BLOCK :].T
+
+
+def _clear(matrix: Array) -> None:
+    """Set what is below the diagonal to zero, block by block."""
+    for start in range(0, len(matrix), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        corner = matrix[rows, rows]
+        np.copyto(corner, 0.0, where=_below(len(corner)))
+        matrix[start + _BLOCK :, rows] = 0.0
 
 
 @cache

@@ -144,7 +144,7 @@ class Bordered:
         return np.concatenate([self.corner, self.kernels.diagonal()])
 
     def _without_biases(self) -> Symmetric:
-        """Eliminate the biases."""
+        """Eliminate the biases, in a new matrix."""
         return self.kernels + Thin(np.zeros(self.kernels.size), self.link.T, -1.0 / self.corner)
 
     def inverse_and_logdet(self) -> tuple[JointCovariance, float]:
@@ -158,7 +158,7 @@ class Bordered:
         logdet : float
             Log-determinant of the **inverse**.
         """
-        kernels, logdet = self._without_biases().inverse_and_logdet(_NAME)
+        kernels, logdet = self._without_biases().inverse_and_logdet(_NAME, overwrite=True)
         shares = self.link.T / self.corner
         cross = -(kernels @ shares)
         biases = np.diag(1.0 / self.corner) - shares.T @ cross
@@ -173,7 +173,7 @@ class Bordered:
         BorderedSolver
             The solver.
         """
-        return BorderedSolver(self, self._without_biases().solver(_NAME))
+        return BorderedSolver(self, self._without_biases().solver(_NAME, overwrite=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -94,6 +94,7 @@ def update_means(
     MeanFieldPair
         The new pair.
     """
+    pair.intermediate.forget_sums()
     lam, upsilon = context.sample_precision, context.intermediate_precision
     roughly = roughly and stack.shape[1] >= _MANY
     predictor = context.weights.mean @ pair.intermediate.mean + context.weights.bias[:, None]

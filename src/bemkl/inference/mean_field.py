@@ -100,6 +100,11 @@ class Intermediate:
         total: Array = self.mean.sum(axis=2)
         return total
 
+    def forget_sums(self) -> None:
+        """Drop sums that will not be asked for again, or can be had again: they are as large as those to come."""
+        for name in ("scatter", "total"):
+            vars(self).pop(name, None)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanFieldPair:
@@ -334,7 +339,7 @@ def sample_precision_factor(gram: Array, diagonal: Array, scale: float) -> Chole
     """
     precision = scale * gram
     precision[np.diag_indices_from(precision)] += diagonal
-    return Cholesky.of(precision, "sample weights")
+    return Cholesky.of(precision, "sample weights", overwrite=True)
 
 
 def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> MeanFieldPair:

@@ -128,10 +128,8 @@ def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:
     if (precisions != distinct).any():
         distinct, which = np.unique(precisions, axis=0, return_inverse=True)
         which = which.reshape(-1)  # NumPy 2.0 keeps an axis here
-    found = [
-        context.weights.second.times(float(tau)).plus_diagonal(upsilon).inverse_and_logdet("intermediate outputs")
-        for upsilon, tau in distinct
-    ]
+    precise = [context.weights.second.times(float(tau)).plus_diagonal(upsilon) for upsilon, tau in distinct]
+    found = [precision.inverse_and_logdet("intermediate outputs", overwrite=True) for precision in precise]
     logdet = np.array([logdet for _, logdet in found])
     return PerOutput([covariance for covariance, _ in found], which), logdet[which]
 

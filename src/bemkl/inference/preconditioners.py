@@ -61,7 +61,7 @@ def combined_kernel(stack: Stack, coupling: Coupling, approximation: Approximati
             if roughly is not None:
                 return roughly
         root = np.sqrt(approximation.along[o])[:, None] * combined()
-        return Cholesky.of(system(root.T @ root, o), _NAME).solve
+        return Cholesky.of(system(root.T @ root, o), _NAME, overwrite=True).solve
 
     def system(squared: Array, o: int) -> Array:
         # Some rows at a time: another matrix of this size would be the peak of a fit of many samples.
@@ -102,7 +102,7 @@ def sample_precision(stack: Stack, coupling: Coupling, approximation: Approximat
     lam, upsilon = coupling.context.sample_precision, coupling.context.intermediate_precision
 
     def solver(o: int) -> Solve:
-        return Cholesky.of(_with_prior(upsilon[o] * stack.gram(), lam[o]), _NAME).solve
+        return Cholesky.of(_with_prior(upsilon[o] * stack.gram(), lam[o]), _NAME, overwrite=True).solve
 
     return lambda outputs: [solver(o) for o in range(*outputs.indices(len(lam)))]
 

@@ -45,11 +45,11 @@ class Symmetric(Protocol):
     def inner(self, other: Symmetric) -> float:
         """Sum the products of all entries with those of another matrix."""
 
-    def inverse_and_logdet(self, name: str) -> tuple[Symmetric, float]:
-        """Return the inverse of a positive definite matrix, and the **inverse's** log-determinant."""
+    def inverse_and_logdet(self, name: str, *, overwrite: bool = False) -> tuple[Symmetric, float]:
+        """Return the inverse of a positive definite matrix, and its log-determinant; the matrix may be lost."""
 
-    def solver(self, name: str) -> Solver:
-        """Return what solves systems with a positive definite matrix."""
+    def solver(self, name: str, *, overwrite: bool = False) -> Solver:
+        """Return what solves systems with a positive definite matrix; the matrix may be lost."""
 
     def squares(self, name: str) -> Squares:
         """Return what splits the quadratic forms of a positive definite matrix into squares."""
@@ -198,7 +198,7 @@ class Dense:
         """
         return float(np.vdot(self.values, other.values)) if isinstance(other, Dense) else other.inner(self)
 
-    def inverse_and_logdet(self, name: str) -> tuple[Dense, float]:
+    def inverse_and_logdet(self, name: str, *, overwrite: bool = False) -> tuple[Dense, float]:
         """
         Invert a positive definite matrix, as `bemkl.linalg.inverse_and_logdet` does.
 
@@ -206,6 +206,8 @@ class Dense:
         ----------
         name : str
             What the matrix is the precision of, for the error.
+        overwrite : bool
+            Whether the matrix may be lost: then the inverse takes its place.
 
         Returns
         -------
@@ -214,10 +216,10 @@ class Dense:
         logdet : float
             Log-determinant of the **inverse**.
         """
-        inverse, logdet = inverse_and_logdet(self.values, name)
+        inverse, logdet = inverse_and_logdet(self.values, name, overwrite=overwrite)
         return Dense(inverse), logdet
 
-    def solver(self, name: str) -> Cholesky:
+    def solver(self, name: str, *, overwrite: bool = False) -> Cholesky:
         """
         Return what solves systems with a positive definite matrix.
 
@@ -225,13 +227,15 @@ class Dense:
         ----------
         name : str
             What the matrix is the precision of, for the error.
+        overwrite : bool
+            Whether the matrix may be lost: then its factor takes its place.
 
         Returns
         -------
         Cholesky
             The factor of the matrix.
         """
-        return Cholesky.of(self.values, name)
+        return Cholesky.of(self.values, name, overwrite=overwrite)
 
     def squares(self, name: str) -> Squares:
         """

@@ -187,7 +187,7 @@ class Thin:
         along = np.einsum("mr,mr->r", self.factor, other @ self.factor)
         return float(self.main @ other.diagonal() + self.core @ along)
 
-    def inverse_and_logdet(self, name: str) -> tuple[Symmetric, float]:
+    def inverse_and_logdet(self, name: str, *, overwrite: bool = False) -> tuple[Symmetric, float]:
         r"""
         Invert a positive definite matrix; the inverse is thin again, unless the factor has too many columns.
 
@@ -198,6 +198,8 @@ class Thin:
         ----------
         name : str
             What the matrix is the precision of, for the error.
+        overwrite : bool
+            Not needed here.
 
         Returns
         -------
@@ -207,7 +209,7 @@ class Thin:
             Log-determinant of the **inverse**.
         """
         if not pays(self.factor.shape):
-            return Dense(np.asarray(self)).inverse_and_logdet(name)
+            return Dense(np.asarray(self)).inverse_and_logdet(name, overwrite=True)
         if not (np.isfinite(self.main).all() and np.isfinite(self.factor).all() and (self.main > 0.0).all()):
             raise np.linalg.LinAlgError(
                 f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}"
@@ -225,7 +227,7 @@ class Thin:
         inverse = Thin(1.0 / self.main, factor, -theta[kept] / (1.0 + theta[kept]))
         return inverse, 2.0 * float(np.log(root).sum()) - float(np.log1p(theta).sum())
 
-    def solver(self, name: str) -> Solver:
+    def solver(self, name: str, *, overwrite: bool = False) -> Solver:
         """
         Return what solves systems with a positive definite matrix.
 
@@ -233,6 +235,8 @@ class Thin:
         ----------
         name : str
             What the matrix is the precision of, for the error.
+        overwrite : bool
+            Not needed here.
 
         Returns
         -------
@@ -240,7 +244,7 @@ class Thin:
             The inverse, as far as it is thin, or the factor of a dense matrix.
         """
         if not pays(self.factor.shape):
-            return Cholesky.of(np.asarray(self), name)
+            return Cholesky.of(np.asarray(self), name, overwrite=True)
         return InverseSolver(self.inverse_and_logdet(name)[0])
 
     def squares(self, name: str) -> Squares:
