@@ -372,6 +372,15 @@ class TestFactoredStack:
         assert isinstance(stack._kernels[0], Full)
         assert stack._kernels[0].symmetric
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_symmetric_matrices_without_a_diagonal_are_part_of_a_sum(self, dtype, monkeypatch):
+        monkeypatch.setattr("bemkl.kernels.forms._BLOCK", 7)
+        A = RNG.normal(size=(60, 60))
+        A = (A + A.T).astype(dtype)
+        np.fill_diagonal(A, 0.0)
+        stack = FactoredStack([Full(A, symmetric=True), Full(np.eye(60)), Full(np.zeros((60, 60)))])
+        assert_allclose(stack.combine(np.array([1.0, -2.0, 3.0])), A - 2.0 * np.eye(60), rtol=1e-12)
+
     def test_a_factor_that_fills_a_run_is_not_copied(self, monkeypatch):
         monkeypatch.setattr(runs, "_VALUES", 8)
         long, short = np.ones((2, 5)), np.ones((1, 5))

@@ -117,7 +117,9 @@ def test_roots():
         assert 2.0 * A * c + X == pytest.approx(2.0 * E / c**3, rel=1e-6)
     # Beyond the range of numbers there is no optimum to find, and no error either.
     assert 0.0 < _root(1.0, 1e308, 1e-300) < 1e-100
-    assert _root(1e-300, -1e308, 1.0) == 1.0
+    ends = [(1e-300, -1e308, 1.0), (1e-310, 0.0, 1.0), (1e-300, 0.0, 1e300), (1e300, 0.0, 1e-300), (1e10, 0.0, 1e-320)]
+    for A, X, E in [*ends, (2.0**-1000, -(2.0**10), 1.0), (1e308, -1e308, 1e308)]:
+        assert _root(A, X, E) > 0.0
     assert _root(0.0, 0.0, 1.0) == 1.0
     assert _root(np.nan, 0.0, 1.0) == 1.0
 

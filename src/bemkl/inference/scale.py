@@ -113,12 +113,16 @@ def _root(A: float, X: float, E: float) -> float:
         # Times c³: a product neither divides by zero nor overflows with an error.
         return c * c * c * (2.0 * A * c + X) - 2.0 * E
 
-    low = high = float((E / A) ** 0.25)
+    with np.errstate(all="ignore"):
+        low = high = float(np.divide(E, A) ** 0.25)
+    if not 0.0 < low < np.inf:
+        return 1.0
     while slope(low) > 0.0:
         low /= 2.0
     while slope(high) < 0.0:
         high *= 2.0
-    if high == np.inf:
+    # At the ends of the range of numbers, products may have left it.
+    if not (np.isfinite([low, high]).all() and slope(low) <= 0.0 <= slope(high)):
         return 1.0
     return float(brentq(slope, low, high)) if low < high else low
 

@@ -20,6 +20,9 @@ small as its tolerance, and this keeps the rest of them.
 """
 
 
+_BLOCK = 1024
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LowRank:
     r"""
@@ -166,9 +169,7 @@ class Full:
     @property
     def size(self) -> float:
         """How large the matrix is: no less than its trace."""
-        # The largest entry of a symmetric kernel that was tried as a product of factors is on its diagonal.
-        largest = np.abs(self.matrix.diagonal() if self.symmetric else self.matrix).max()
-        return float(largest * min(self.matrix.shape))
+        return float(max(self.matrix.max(), -self.matrix.min()) * min(self.matrix.shape))
 
     def multiply(self, rows: Array) -> Array:
         r"""
@@ -220,8 +221,10 @@ class Full:
         weight : float
             The weight; where it is 0, nothing is added.
         """
-        if weight != 0.0:
-            daxpy(self.values.ravel(), total.ravel(), a=weight)
+        # Some rows at a time: BLAS counts numbers with 32 bits, and single precision is converted.
+        for first in range(0, len(total) if weight != 0.0 else 0, _BLOCK):
+            part = self.matrix[first : first + _BLOCK].astype(np.float64, copy=False)
+            daxpy(part.ravel(), total[first : first + _BLOCK].ravel(), a=weight)
 
     def rows(self, chosen: slice) -> Array:
         """
