@@ -20,7 +20,7 @@ _TAYLOR = tuple(1.0 / factorial(power) for power in range(13, -1, -1))
 next_stop = njit(cache=True, nogil=True)(cholesky.next_stop)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
 def exponential(x: float) -> float:
     """
     Compute exp(x) for x of at most 0 to the last digit, in operations that the compiler turns into vectors.
@@ -46,7 +46,7 @@ def exponential(x: float) -> float:
     return series * power if x >= _LEAST else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def write_column(out: Array, features: Array, point: int, kind: int, first: float, second: int) -> None:
     """
     Write the similarities of one point to all points.
@@ -146,7 +146,7 @@ def place_of_largest(values: Array) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def extend(
     features: Array,
     kind: int,

@@ -24,8 +24,11 @@ _FEW_OUTPUTS = 8
 _SHORT = 40
 """Rank up to which a compiled root costs less than the calls of its parts."""
 
-_NEGLIGIBLE = 1e-16
-"""Share of a squared trace, the product of those of both factors, that may be left out of a squared kernel."""
+_NEGLIGIBLE = 1e-13
+"""
+Share of a squared trace, the product of those of both factors, that may be left out of a squared kernel: a thousandth
+of what the factors leave out themselves.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +69,12 @@ class Run:
             left = np.vecdot(self.left, self.left)
             return left, left if self.left is self.right else np.vecdot(self.right, self.right)
 
-    @property
+    @cached_property
     def ranks(self) -> npt.NDArray[np.intp]:
         """Ranks of the kernels, shape (n_members,)."""
         return np.diff(self.ends, prepend=0)
 
-    @property
+    @cached_property
     def row_members(self) -> npt.NDArray[np.intp]:
         """Number of the member that each row belongs to, shape (n_rows,)."""
         return np.repeat(np.arange(len(self.ends)), self.ranks)
@@ -119,8 +122,8 @@ class Run:
         r"""
         Write thin matrices W with :math:`\mathbf{W}^\top\mathbf{W} = \mathbf{K}_m^\top\mathbf{K}_m`, one a kernel.
 
-        The last rows of each are as small as the squares of the factors' last ones, and left out where that is about
-        rounding: the error is at most the product of what these rows have of both factors' traces.
+        The last rows of each are as small as the squares of the factors' last ones, and left out where that is little
+        next to what the factors leave out: the error is at most the product of what these rows have of both traces.
 
         Parameters
         ----------
