@@ -161,7 +161,7 @@ def _approximation(pair: MeanFieldPair, coupling: Coupling) -> Approximation:
     if pair.approximation is None:
         return current
     # A kernel matters by its weight times what it makes of the means.
-    sizes = np.sqrt(np.einsum("lmi,lmi->m", pair.projection, pair.projection))
+    sizes = np.sqrt(np.vecdot(pair.projection, pair.projection).sum(axis=0))
     return pair.approximation.in_place_of(current, sizes)
 
 

@@ -157,7 +157,7 @@ class MeanFieldPair:
     def mean_residual(self) -> Array:
         """Squared distance of the mean of G from its projections, an output."""
         apart = self.intermediate.mean - self.projection
-        distance: Array = np.einsum("lmi,lmi->l", apart, apart)
+        distance: Array = np.vecdot(apart, apart).sum(axis=1)
         return distance
 
     @property
