@@ -21,7 +21,7 @@ ARROWS = {
     "distributions": {"arrays", "special"},
     "kernels": {"arrays", "threads", "kernels"},
     "inference": {"arrays", "exceptions", "special", "distributions", "linalg", "rough", "threads", "inference"},
-    "estimators": {"arrays", "exceptions", "distributions", "kernels", "inference", "estimators"},
+    "estimators": {"arrays", "exceptions", "distributions", "threads", "kernels", "inference", "estimators"},
     "files": {"arrays", "kernels", "files"},
     "persistence": {"exceptions", "files", "kernels"},
     "plots": {"arrays", "kernels"},

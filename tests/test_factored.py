@@ -1,5 +1,6 @@
 """Thin factors against the matrices they stand for: entries, verbs, fits and predictions."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import comb
 
@@ -308,6 +309,23 @@ class TestFactoredStack:
         more = weights * [1.0, 1.0, 5.0, 5.0]
         expected = (more[0] + more[2]) * thin.T @ thin + (more[1] + more[3]) * full
         assert_allclose(stack.combine(more), expected, atol=1e-15)
+
+    def test_combined_kernel_in_two_threads(self, monkeypatch):
+        """A fit that asks for the first time while another one does gets the whole sum too."""
+        thin, full = RNG.normal(size=(2, 9)), np.eye(9)
+        stack, weights = FactoredStack([LowRank(thin, thin), Full(full)]), np.ones(2)
+        size, sums = Full.size.fget, []
+
+        def asked(kernel):
+            if not sums:
+                sums.append(None)
+                with ThreadPoolExecutor(1) as other:
+                    sums[0] = other.submit(stack.combine, weights).result(timeout=60)
+            return size(kernel)
+
+        monkeypatch.setattr(Full, "size", property(asked))
+        assert_array_equal(stack.combine(weights), sums[0])
+        assert_allclose(sums[0], thin.T @ thin + full, atol=1e-15)
 
     def test_a_kernel_of_zeros(self):
         """Centring a constant kernel leaves nothing."""

@@ -1,14 +1,15 @@
 """BLAS threads: SciPy's waits while a fit runs, NumPy's too while it is small, and both get back what they had."""
 
-from threading import Event, Thread
+from threading import Event, Thread, local
 
 import numpy as np
 import pytest
 
-from bemkl import threads
-from bemkl.inference import Block, Probit, Problem, ascend
+from bemkl import BEMKLClassifier, threads
+from bemkl.estimators import fitting
+from bemkl.inference import Block, FittedBlock, Probit, Problem, ascend, predict
 from bemkl.kernels import DenseStack
-from bemkl.threads import _pools, one_pool
+from bemkl.threads import _Pools, _pools, one_pool
 
 SMALL, LARGE = 10, 10_000
 
@@ -56,13 +57,14 @@ def test_a_small_fit_within_a_large_one():
 
 
 def test_threads_that_overlap():
-    """Whoever comes first and goes first, all libraries have their threads again when all have gone."""
-    before, inside, leave = counts(), Event(), Event()
+    """Who stays keeps one thread when another goes; all libraries have their threads again when all have gone."""
+    before, inside, leave, seen = counts(), Event(), Event(), []
 
     def stay():
         with one_pool(SMALL):
             inside.set()
             leave.wait(timeout=10.0)
+            seen.append(counts())
 
     other = Thread(target=stay)
     with one_pool(SMALL):
@@ -70,9 +72,106 @@ def test_threads_that_overlap():
         assert inside.wait(timeout=10.0)
     leave.set()
     other.join(timeout=10.0)
+    assert seen == [[ones(numbers) for numbers in before]]
     assert counts() == before
     with one_pool(SMALL):
         assert counts() == [ones(numbers) for numbers in before]
+    assert counts() == before
+
+
+class OwnNumbers:
+    """A library that has a number for each thread, as with OpenMP."""
+
+    threading_layer = "openmp"
+
+    def __init__(self):
+        self._here = local()
+
+    @property
+    def num_threads(self):
+        return getattr(self._here, "count", 2)
+
+    def set_num_threads(self, count):
+        self._here.count = count
+
+
+def test_a_thread_with_a_number_of_its_own_gets_it_back_at_once():
+    library, inside, leave = OwnNumbers(), Event(), Event()
+    pools = _Pools([library])
+
+    def stay():
+        pools.hold()
+        inside.set()
+        leave.wait(timeout=10.0)
+        pools.release()
+
+    other = Thread(target=stay)
+    pools.hold()
+    other.start()
+    assert inside.wait(timeout=10.0)
+    assert library.num_threads == 1
+    pools.release()
+    assert library.num_threads == 2
+    leave.set()
+    other.join(timeout=10.0)
+
+
+def test_one_thread_after_another():
+    """Who has held the libraries before does not keep the next thread from doing so."""
+    before, seen = counts(), []
+
+    def hold():
+        with one_pool(SMALL):
+            seen.append(counts())
+
+    hold()
+    other = Thread(target=hold)
+    other.start()
+    other.join(timeout=10.0)
+    hold()
+    assert seen == 3 * [[ones(numbers) for numbers in before]]
+    assert counts() == before
+
+
+def test_what_somebody_else_has_set_stays():
+    library = next(library for pools in _pools() for library in pools.libraries)
+    with one_pool(SMALL):
+        library.set_num_threads(3)
+    assert library.num_threads == 3
+
+
+@pytest.mark.parametrize(("limit", "alone"), [(4, True), (3, False)])
+def test_predictions_use_it(monkeypatch, limit, alone):
+    """The larger of kernels and basis points decides; large predictions have all threads."""
+    monkeypatch.setattr(threads, "_SMALL", limit)
+    stack, before, seen = DenseStack(np.eye(4)[None]), counts(), []
+    problem = Problem([Block(stack, Probit([1, -1, 1, -1]))])
+    trace = FittedBlock._trace
+
+    def looking(block, stack):
+        seen.append(counts())
+        return trace(block, stack)
+
+    monkeypatch.setattr(FittedBlock, "_trace", looking)
+    predict(problem, ascend(problem, max_iter=2).state, stack)
+    assert seen == [[ones(numbers) for numbers in before] if alone else before]
+    assert counts() == before
+
+
+def test_fits_in_threads(monkeypatch):
+    """Every run of several at a time has one BLAS thread, from its start to its end."""
+    seen, before = [], counts()
+
+    def looking(*arguments, **settings):
+        seen.append(counts())
+        result = ascend(*arguments, **settings)
+        seen.append(counts())
+        return result
+
+    monkeypatch.setattr(fitting, "ascend", looking)
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    BEMKLClassifier(n_init=4, n_jobs=2, random_state=0, tol=1e-2).fit(X, X[:, 0] > 0.0)
+    assert seen == 8 * [[ones(numbers) for numbers in before]]
     assert counts() == before
 
 

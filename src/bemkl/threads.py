@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import Lock, local
@@ -43,14 +43,26 @@ class _Pools:
                 library.set_num_threads(1)
 
     def release(self) -> None:
-        """Give back what there was before, once this thread does not hold the libraries any more."""
+        """Give back what there was before, once nobody holds the libraries any more."""
         with _lock:
             self._users -= 1
             self._here.users -= 1
-            # A library may listen to one thread only: each that has taken threads away has to give them back.
-            if self._here.users == 0:
-                for library, count in zip(self.libraries, self._before, strict=True):
-                    library.set_num_threads(count)
+            for library, count in zip(self.libraries, self._before, strict=True):
+                # OpenMP has a number for each thread, and every thread gives its own back. Other libraries have one for
+                # all: who leaves first must not change it under the others' hands.
+                own = getattr(library, "threading_layer", None) == "openmp"
+                if (self._here.users if own else self._users) == 0:
+                    _give_back(library, count)
+
+
+def _give_back(library: Any, count: int) -> None:
+    """Set a number of threads, unless none were taken, or somebody else has set another number since."""
+    # Newer versions of threadpoolctl let one thread at a time decide: not always the last one to leave.
+    change_hands = getattr(library, "clear_controlling_thread", lambda **_: None)
+    if count != 1 and library.num_threads == 1:
+        change_hands(force=True)
+        library.set_num_threads(count)
+    change_hands()
 
 
 def _pools() -> tuple[_Pools, _Pools]:
@@ -96,4 +108,28 @@ def one_pool(n_rows: int) -> Iterator[None]:
         for pools in (of_scipy, others) if n_rows <= _SMALL else (of_scipy,):
             pools.hold()
             held.callback(pools.release)
+        yield
+
+
+@contextmanager
+def one_thread_if_small(n_rows: int) -> Iterator[None]:
+    """
+    Keep all linear algebra to one thread where matrices are small, and leave all threads where they are not.
+
+    Parameters
+    ----------
+    n_rows : int
+        Largest number of rows of the matrices that are multiplied.
+
+    Yields
+    ------
+    None
+        Nothing; the number of threads is restored at the end.
+
+    Examples
+    --------
+    >>> with one_thread_if_small(10_000):
+    ...     pass
+    """
+    with one_pool(n_rows) if n_rows <= _SMALL else nullcontext():
         yield

@@ -21,6 +21,7 @@ from bemkl.arrays import finite_number, whole_number
 from bemkl.estimators.progress import FitProgress
 from bemkl.exceptions import ConvergenceWarning
 from bemkl.inference import FitResult, Problem, State, ascend, initialise
+from bemkl.threads import one_pool
 
 _PATIENCE = 0.1
 
@@ -108,7 +109,9 @@ def fit_problems(
 
         return ascend(problems[p], state, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
 
-    with FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
+    # The number of BLAS threads is this thread's business: those of the runs might come and go, or not be listened to.
+    one = one_pool(max(problem.n_rows for problem in problems))
+    with one, FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
         workers = min(effective_n_jobs(effort.n_jobs), len(jobs))
         results = _in_turn(work, len(jobs), stopped) if workers == 1 else _at_once(work, len(jobs), stopped, workers)
     best = []

@@ -250,7 +250,7 @@ def ascend(
     converged, interrupted, previous = False, False, -np.inf
     latest: State | None = None
     try:
-        with one_pool(max(size for block in problem.blocks for size in block.stack.shape)):
+        with one_pool(problem.n_rows):
             for reached, terms in islice(iterate(problem, state), max_iter):
                 bound = sum(terms.values())
                 _warn_if_fallen(bound - previous, terms)

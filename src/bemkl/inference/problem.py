@@ -162,6 +162,11 @@ class Problem:
         return self.blocks[0].stack.shape[0]
 
     @property
+    def n_rows(self) -> int:
+        """Most rows that a matrix has: the largest number of kernels, samples or basis points."""
+        return max(size for block in self.blocks for size in block.stack.shape)
+
+    @property
     def n_outputs(self) -> tuple[int, ...]:
         """Number of outputs of each block."""
         return tuple(block.likelihood.n_outputs for block in self.blocks)

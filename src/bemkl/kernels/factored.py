@@ -165,12 +165,15 @@ class FactoredStack:
         ndarray of shape (n_samples, n_basis)
             The sum.
         """
-        if self._sketch is None:
-            self._sketch = Sketch(self._runs, self.shape)
+        sketch = self._sketch
+        if sketch is None:
+            sketch = Sketch(self._runs, self.shape)
             for m, kernel in self._matrices:
-                self._sketch.sizes[m] = kernel.size
-        weights = _without_least(weights, np.abs(weights) * self._sketch.sizes)
-        total = self._sketch.combine(weights)
+                sketch.sizes[m] = kernel.size
+            # Only now, because fits in other threads may be waiting for it.
+            self._sketch = sketch
+        weights = _without_least(weights, np.abs(weights) * sketch.sizes)
+        total = sketch.combine(weights)
         for m, kernel in self._matrices:
             kernel.add_to(total, float(weights[m]))
         return total
