@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock, local
@@ -79,7 +79,7 @@ def _found_pools() -> tuple[_Pools, _Pools]:
 
 
 @contextmanager
-def one_pool(n_rows: int) -> Iterator[None]:
+def one_pool(n_rows: int, *, mostly_scipy: bool = False) -> Iterator[None]:
     """
     Keep SciPy's linear algebra to one thread, and NumPy's too where matrices are small.
 
@@ -92,6 +92,8 @@ def one_pool(n_rows: int) -> Iterator[None]:
     ----------
     n_rows : int
         Largest number of rows of the matrices that are multiplied.
+    mostly_scipy : bool
+        Whether most of the work is SciPy's, not NumPy's: then it keeps its threads where matrices are large.
 
     Yields
     ------
@@ -105,31 +107,8 @@ def one_pool(n_rows: int) -> Iterator[None]:
     """
     of_scipy, others = _pools()
     with ExitStack() as held:
-        for pools in (of_scipy, others) if n_rows <= _SMALL else (of_scipy,):
+        large = () if mostly_scipy else (of_scipy,)
+        for pools in (of_scipy, others) if n_rows <= _SMALL else large:
             pools.hold()
             held.callback(pools.release)
-        yield
-
-
-@contextmanager
-def one_thread_if_small(n_rows: int) -> Iterator[None]:
-    """
-    Keep all linear algebra to one thread where matrices are small, and leave all threads where they are not.
-
-    Parameters
-    ----------
-    n_rows : int
-        Largest number of rows of the matrices that are multiplied.
-
-    Yields
-    ------
-    None
-        Nothing; the number of threads is restored at the end.
-
-    Examples
-    --------
-    >>> with one_thread_if_small(10_000):
-    ...     pass
-    """
-    with one_pool(n_rows) if n_rows <= _SMALL else nullcontext():
         yield

@@ -13,7 +13,7 @@ from bemkl.inference.moments import WeightMoments
 from bemkl.inference.problem import Problem, require_plug_in
 from bemkl.inference.protocols import AnyLikelihood, Rule, Stack
 from bemkl.inference.state import BlockState, State, check_state
-from bemkl.threads import one_thread_if_small
+from bemkl.threads import one_pool
 
 Whitener = Callable[[Array], Array]
 """Multiplies rows with a root of a covariance."""
@@ -120,8 +120,8 @@ class FittedBlock:
         Prediction
             Moments and probabilities.
         """
-        # Most of the work is one product of triangular matrices after another: threads pay where these are large.
-        with one_thread_if_small(max(stack.shape[0], stack.shape[2])):
+        # Most of the work is products of triangular matrices, which are SciPy's.
+        with one_pool(max(stack.shape[0], stack.shape[2]), mostly_scipy=True):
             return self._predict(stack, predictive, intermediate=intermediate)
 
     def _predict(self, stack: Stack, predictive: Rule, *, intermediate: bool) -> Prediction:

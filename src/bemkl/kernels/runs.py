@@ -27,7 +27,7 @@ _SHORT = 40
 _NEGLIGIBLE = 1e-13
 """
 Share of a squared trace, the product of those of both factors, that may be left out of a squared kernel: a thousandth
-of what the factors leave out themselves.
+of what factors of the default tolerance leave out themselves.
 """
 
 
