@@ -61,6 +61,9 @@ class TestVerbs:
         assert_allclose(np.asarray(matrix.times(-2.0)), -2.0 * values, rtol=1e-14)
         assert_allclose(np.asarray(matrix.plus_diagonal(values[0])), values + np.diag(values[0]), rtol=1e-14)
         assert_allclose(np.asarray(matrix.plus_diagonal(3.0)), values + 3.0 * np.eye(SIZE), rtol=1e-14)
+        assert_allclose(np.asarray(matrix), values, rtol=0)
+        lost = matrix.plus_diagonal(3.0, overwrite=True)
+        assert_allclose(np.asarray(lost), values + 3.0 * np.eye(SIZE), rtol=1e-14)
 
     @pytest.mark.parametrize("shape", [(SIZE,), (SIZE, 2), (3, SIZE, 2)])
     def test_products(self, pair, shape):

@@ -128,7 +128,9 @@ def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:
     if (precisions != distinct).any():
         distinct, which = np.unique(precisions, axis=0, return_inverse=True)
         which = which.reshape(-1)  # NumPy 2.0 keeps an axis here
-    precise = [context.weights.second.times(float(tau)).plus_diagonal(upsilon) for upsilon, tau in distinct]
+    precise = [
+        context.weights.second.times(float(tau)).plus_diagonal(upsilon, overwrite=True) for upsilon, tau in distinct
+    ]
     found = [precision.inverse_and_logdet("intermediate outputs", overwrite=True) for precision in precise]
     logdet = np.array([logdet for _, logdet in found])
     return PerOutput([covariance for covariance, _ in found], which), logdet[which]
@@ -191,5 +193,5 @@ def mean_coupling(covariance: PerOutput, upsilon: Array) -> PerOutput:
     matrices = []
     for k, matrix in enumerate(covariance.distinct):
         here = float(upsilon[np.argmax(covariance.which == k)])
-        matrices.append(matrix.times(-(here**2)).plus_diagonal(here))
+        matrices.append(matrix.times(-(here**2)).plus_diagonal(here, overwrite=True))
     return PerOutput(matrices, covariance.which)

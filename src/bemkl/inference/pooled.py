@@ -297,7 +297,7 @@ def _update_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence],
         bordered = Bordered(
             corner=gamma + block.bias_precision,
             link=block.bias_kernel_precision,
-            kernels=block.kernel_precision.plus_diagonal(weights.pool_precision.mean),
+            kernels=block.kernel_precision.plus_diagonal(weights.pool_precision.mean, overwrite=True),
         )
         systems.append((bordered, np.concatenate([block.bias_pull, block.kernel_pull])))
     return _solved(weights, systems)
@@ -314,7 +314,7 @@ def _move_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], p
         bordered = Bordered(
             corner=gamma + w.sum(axis=1),
             link=(G @ w[:, :, None])[:, :, 0],
-            kernels=block.kernel_curvature(w).plus_diagonal(weights.pool_precision.mean),
+            kernels=block.kernel_curvature(w).plus_diagonal(weights.pool_precision.mean, overwrite=True),
         )
         systems.append((bordered, np.concatenate([pull.sum(axis=1), np.einsum("lmi,li->m", G, pull)])))
     ahead = _solved(weights, systems)
@@ -343,7 +343,7 @@ def _solved(weights: PooledWeights, systems: Sequence[tuple[Bordered, Array]]) -
         covariance, block_logdet = bordered.inverse_and_logdet()
         alone = covariance @ pull
         left = -kappa[:, None] * np.asarray(covariance.kernels) * kappa
-        precision = Dense(left).plus_diagonal(kappa) + precision
+        precision = Dense(left).plus_diagonal(kappa, overwrite=True) + precision
         right += kappa * alone[count:]
         own.append((covariance, alone))
         logdet += block_logdet

@@ -42,7 +42,7 @@ class PairPosterior(Protocol):
         """Sum the covariances of g over samples, and over outputs with the given (n_outputs,) weights."""
 
     def second_moment(self, weights: Array) -> Symmetric:
-        """Sum E[G Gᵀ] over outputs with the given (n_outputs,) weights."""
+        """Sum E[G Gᵀ] over outputs with the given (n_outputs,) weights, in a new matrix."""
 
     def quadratic(self, matrix: Symmetric) -> Array:
         """Sum E[gᵀ M g] over samples for a matrix M of size n_kernels, shape (n_outputs,)."""

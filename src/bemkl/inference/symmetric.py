@@ -36,11 +36,14 @@ class Symmetric(Protocol):
     def __add__(self, other: Symmetric) -> Symmetric:
         """Add a matrix of any form."""
 
+    def add_to(self, values: Array) -> None:
+        """Add all numbers to an array of shape (size, size), in place."""
+
     def times(self, factor: float) -> Symmetric:
         """Multiply by a number."""
 
-    def plus_diagonal(self, values: Array | float) -> Symmetric:
-        """Add numbers, shape (size,) or one for all, to the diagonal."""
+    def plus_diagonal(self, values: Array | float, *, overwrite: bool = False) -> Symmetric:
+        """Add numbers, shape (size,) or one for all, to the diagonal; the matrix may be lost."""
 
     def inner(self, other: Symmetric) -> float:
         """Sum the products of all entries with those of another matrix."""
@@ -144,9 +147,20 @@ class Dense:
         """Add a matrix of any form."""
         if isinstance(other, Dense):
             return Dense(self.values + other.values)
-        total = np.asarray(other)  # all numbers of another form are a new array
-        total += self.values
+        total = self.values.copy()
+        other.add_to(total)
         return Dense(total)
+
+    def add_to(self, values: Array) -> None:
+        """
+        Add all numbers to an array, in place.
+
+        Parameters
+        ----------
+        values : ndarray of shape (size, size)
+            The array.
+        """
+        values += self.values
 
     def times(self, factor: float) -> Dense:
         """
@@ -164,7 +178,7 @@ class Dense:
         """
         return self if factor == 1.0 else Dense(factor * self.values)
 
-    def plus_diagonal(self, values: Array | float) -> Dense:
+    def plus_diagonal(self, values: Array | float, *, overwrite: bool = False) -> Dense:
         """
         Add numbers to the diagonal.
 
@@ -172,13 +186,15 @@ class Dense:
         ----------
         values : ndarray of shape (size,) or float
             The numbers.
+        overwrite : bool
+            Whether the matrix may be lost: then the sum takes its place.
 
         Returns
         -------
         Dense
             The sum.
         """
-        result = self.values.copy()
+        result = self.values if overwrite else self.values.copy()
         result.flat[:: len(result) + 1] += values
         return Dense(result)
 

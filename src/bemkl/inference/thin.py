@@ -16,7 +16,7 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.inference.symmetric import Dense, InverseSolver, Solver, Squares, Symmetric
-from bemkl.linalg import WAY_OUT, Cholesky
+from bemkl.linalg import WAY_OUT, Cholesky, add_products
 
 _FEW = 3
 """A factor pays while it has fewer columns than this part of its rows (derivation, section 6)."""
@@ -115,11 +115,8 @@ class Thin:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return all numbers."""
-        if len(self.core) == 1:  # several times faster than a matrix product of one column
-            values = np.multiply.outer(self.factor[:, 0] * self.core, self.factor[:, 0])
-        else:
-            values = (self.factor * self.core) @ self.factor.T
-        values.flat[:: len(values) + 1] += self.main
+        values = np.zeros((self.size, self.size))
+        self.add_to(values)
         return values if dtype is None else values.astype(dtype)
 
     def __matmul__(self, right: Array) -> Array:
@@ -138,6 +135,22 @@ class Thin:
         factor, core = np.hstack([self.factor, other.factor]), np.concatenate([self.core, other.core])
         return Thin(self.main + other.main, factor, core)
 
+    def add_to(self, values: Array) -> None:
+        """
+        Add all numbers to an array, in place.
+
+        Parameters
+        ----------
+        values : ndarray of shape (size, size)
+            The array.
+        """
+        left = self.factor * self.core
+        if left.shape[1] == 1:  # several times faster than a matrix product of one column
+            add_products(values[None], left.T, self.factor.T)
+        else:
+            values += left @ self.factor.T
+        values.flat[:: len(values) + 1] += self.main
+
     def times(self, factor: float) -> Thin:
         """
         Multiply by a number.
@@ -154,7 +167,7 @@ class Thin:
         """
         return Thin(factor * self.main, self.factor, factor * self.core)
 
-    def plus_diagonal(self, values: Array | float) -> Thin:
+    def plus_diagonal(self, values: Array | float, *, overwrite: bool = False) -> Thin:
         """
         Add numbers to the diagonal.
 
@@ -162,6 +175,8 @@ class Thin:
         ----------
         values : ndarray of shape (size,) or float
             The numbers.
+        overwrite : bool
+            Not needed here.
 
         Returns
         -------

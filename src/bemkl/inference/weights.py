@@ -304,7 +304,9 @@ def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> Bordered
     return Bordered(
         corner=weights.bias_precision.mean + np.concatenate([block.bias_precision for block in evidence]),
         link=np.concatenate([block.bias_kernel_precision for block in evidence]),
-        kernels=total([block.kernel_precision for block in evidence]).plus_diagonal(weights.kernel_precision.mean),
+        kernels=total([block.kernel_precision for block in evidence]).plus_diagonal(
+            weights.kernel_precision.mean, overwrite=True
+        ),
     )
 
 

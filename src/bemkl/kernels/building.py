@@ -106,17 +106,18 @@ def build_kernels(
     """
     built = _factored(group, samples, rows, scaling, tolerance, shelf)
     thick = [m for m, found in enumerate(built) if found is None]
-    out = np.empty((len(thick), len(samples.present), len(group.present)), dtype=dtype)
     distances: tuple[Distances, Distances] = ({}, {})
-    n_full = 0
+    place: npt.NDArray[Any] | None = None
     for m in thick:
         some = replace(group, members=[group.members[m]])
-        place = out[n_full : n_full + 1]
+        if place is None:
+            # One by one: NumPy asks for huge pages where all are one array, and these are dear the first time.
+            place = np.empty((1, len(samples.present), len(group.present)), dtype=dtype)
         some = build_matrices(some, some if group is samples else samples, scaling, place, distances)
         kernel = _smaller(place[0], group is samples, None if _by_column(group.members[m], group) else tolerance)
         built[m] = kernel, some.scalings[0] if some.scalings else None
         # What became smaller leaves its place to the next one.
-        n_full += isinstance(kernel, Full)
+        place = None if isinstance(kernel, Full) else place
     found = [pair for pair in built if pair is not None]
     fitted_ones = [fitted for _, fitted in found if fitted is not None]
     return replace(group, scalings=None if scaling is None else fitted_ones), [kernel for kernel, _ in found]

@@ -90,19 +90,20 @@ class Sketch:
         total = np.zeros((self._n_samples, self._n_basis))
         if largest == 0.0:
             return total
+        product = np.empty(total.shape, self._dtype)
         # Single precision has a small range: what is multiplied there is at most 1.
-        for left, right, sign in self._pieces([sizes / largest for sizes in own]):
-            total += sign * (left.T @ right)
+        for left, right, add in self._pieces([sizes / largest for sizes in own]):
+            add(total, np.matmul(left.T, right, out=product), out=total)
         total *= largest
         return total
 
-    def _pieces(self, own: list[Array]) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any], float]]:
-        """Yield scaled columns of both factors, and the sign of their product, one piece in the place of another."""
+    def _pieces(self, own: list[Array]) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any], np.ufunc]]:
+        """Yield scaled columns of both factors, and how their product is added, one piece in the place of another."""
         n_rows = min(_ROWS, sum(len(sizes) for sizes in own))
         left: npt.NDArray[Any] = np.empty((n_rows, self._n_samples), self._dtype)
         right = left if self._shared else np.empty((n_rows, self._n_basis), self._dtype)
         # A symmetric product costs half of a general one, but needs weights of one sign.
-        for sign in (1.0, -1.0):
+        for sign, add in ((1.0, np.add), (-1.0, np.subtract)):
             filled = 0
             for part, sizes in zip(self._parts, own, strict=True):
                 chosen = np.flatnonzero(sign * sizes > 0.0)
@@ -115,10 +116,10 @@ class Sketch:
                         _write(part.run.right, places, roots / part.right[some], right[rows])
                     filled += len(some)
                     if filled == n_rows:
-                        yield left, right, sign
+                        yield left, right, add
                         filled = 0
             if filled:
-                yield left[:filled], left[:filled] if right is left else right[:filled], sign
+                yield left[:filled], left[:filled] if right is left else right[:filled], add
 
 
 def _write(factor: Array, places: npt.NDArray[np.intp], scales: Array, out: npt.NDArray[Any]) -> None:
