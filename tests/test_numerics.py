@@ -136,6 +136,8 @@ class TestInverse:
         [
             (np.array([[1.0, 2.0], [2.0, 1.0]]), "precision of the weights .* smallest eigenvalue is -1"),
             (np.array([[1.0, np.nan], [np.nan, 1.0]]), "not finite"),
+            (np.eye(300) + np.nan * (np.eye(300, k=-290) + np.eye(300, k=290)), "not finite"),
+            (np.where(np.eye(200, k=3) + np.eye(200, k=-3) > 0.0, -np.inf, np.eye(200)), "not finite"),
             (np.diag([1.0, -1.0]), "no positive diagonal"),
         ],
     )

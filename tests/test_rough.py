@@ -56,6 +56,10 @@ def test_an_indefinite_matrix_is_handed_back():
 def test_numbers_that_are_not_finite(bad):
     with pytest.raises(np.linalg.LinAlgError, match="precision of the sample weights is not finite"):
         rough_solver(np.diag([1.0, bad]), "sample weights")
+    beside = np.eye(200)
+    beside[150, 20] = beside[20, 150] = bad
+    with pytest.raises(np.linalg.LinAlgError, match="precision of the sample weights is not finite"):
+        rough_solver(beside, "sample weights")
 
 
 def problem():

@@ -33,7 +33,7 @@ class Cholesky:
     Parameters
     ----------
     factor : ndarray of shape (n, n)
-        Lower triangular factor, in LAPACK's order.
+        Lower triangular factor, in LAPACK's order; what is above the diagonal is not part of it.
 
     Examples
     --------
@@ -164,6 +164,7 @@ class Cholesky:
             The diagonal.
         """
         half = _inverted(self.factor, overwrite=overwrite)
+        _clear(half.T)
         diagonal: Array = np.einsum("ij,ij->j", half, half)
         return diagonal
 
@@ -203,9 +204,12 @@ def inverse_and_logdet(matrix: Array, name: str, *, overwrite: bool = False) -> 
     return factor.inverse(overwrite=True), logdet
 
 
-def checked_diagonal(matrix: Array, name: str) -> Array:
+def checked_diagonal(matrix: Array, name: str, *, wholly: bool = False) -> Array:
     """
     Return the diagonal of a matrix that may be positive definite.
+
+    Numbers beside the diagonal that are not finite show in the diagonal of the Cholesky factor, or make it fail: only
+    then need all of them be looked at.
 
     Parameters
     ----------
@@ -213,6 +217,8 @@ def checked_diagonal(matrix: Array, name: str) -> Array:
         Symmetric.
     name : str
         What the matrix is the precision of, for the error.
+    wholly : bool
+        Whether to look at all numbers.
 
     Returns
     -------
@@ -222,10 +228,10 @@ def checked_diagonal(matrix: Array, name: str) -> Array:
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the matrix is not finite, or has no positive diagonal.
+        If the diagonal is not positive and finite, or something else is not finite.
     """
     diagonal: Array = matrix.diagonal()
-    if not ((diagonal > 0.0).all() and np.isfinite(matrix).all()):
+    if not ((diagonal > 0.0).all() and np.isfinite(matrix if wholly else diagonal).all()):
         raise np.linalg.LinAlgError(f"the precision of the {name} is not finite or has no positive diagonal. {WAY_OUT}")
     return diagonal
 
@@ -237,12 +243,12 @@ def _factor(matrix: Array, name: str) -> Array:
         matrix.flat[:: len(matrix) + 1] = (1.0 + jitter) * diagonal
         # The transpose of a symmetric matrix in C order is the matrix in LAPACK's order: nothing is copied.
         factor, failed = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-        if not failed:
-            _clear(factor.T)
+        if not failed and np.isfinite(factor.diagonal()).all():
             return np.asarray(factor, dtype=np.float64)
         # The other half of the matrix is still there.
         _mirror(matrix.T)
-    matrix.flat[:: len(matrix) + 1] = diagonal
+        matrix.flat[:: len(matrix) + 1] = diagonal
+        checked_diagonal(matrix, name, wholly=True)
     scale = 1.0 / np.sqrt(diagonal)
     smallest = float(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0])
     raise np.linalg.LinAlgError(

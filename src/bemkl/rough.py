@@ -78,8 +78,9 @@ def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
     scale = 1.0 / np.sqrt(checked_diagonal(matrix, name))
     for ridge in _RIDGES:
         factor, failed = spotrf(_with_unit_diagonal(matrix, scale, ridge).T, lower=1, clean=0, overwrite_a=1)
-        if not failed:
+        if not failed and np.isfinite(factor.diagonal()).all():
             return partial(_solve, factor, scale)
+        checked_diagonal(matrix, name, wholly=True)
     return None
 
 

@@ -106,7 +106,7 @@ class Intermediate:
             vars(self).pop(name, None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class MeanFieldPair:
     """
     The pair (a, G) with independent factors.
@@ -153,7 +153,7 @@ class MeanFieldPair:
     def _n_samples(self) -> int:
         return int(self.projection.shape[2])
 
-    @property
+    @cached_property
     def mean_residual(self) -> Array:
         """Squared distance of the mean of G from its projections, an output."""
         apart = self.intermediate.mean - self.projection
@@ -279,7 +279,9 @@ class MeanFieldPair:
         # Sums over all samples need not be computed again.
         vars(intermediate)["scatter"] = [scatter.times(square) for scatter in self.intermediate.scatter]
         vars(intermediate)["total"] = factor * self.intermediate.total
-        return MeanFieldPair(sample, intermediate, factor * self.projection, self.approximation)
+        pair = MeanFieldPair(sample, intermediate, factor * self.projection, self.approximation)
+        vars(pair)["mean_residual"] = square * self.mean_residual
+        return pair
 
     def spread_along(self, direction: Array) -> Array:
         """
