@@ -77,6 +77,28 @@ def backproject(owners: Array, ends: Array, left: Array, right: Array, intermedi
         first = ends[member]
 
 
+@njit(cache=True, nogil=True)
+def write_scaled(factor: Array, places: Array, scales: Array, out: Array) -> None:
+    """
+    Write some rows of a factor, each times a number, in the precision of what is written to.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_rows, n_points)
+        The factor.
+    places : ndarray of int of shape (n_chosen,)
+        Which rows.
+    scales : ndarray of shape (n_chosen,)
+        Their numbers.
+    out : ndarray of shape (n_chosen, n_points)
+        Where to write.
+    """
+    for k in range(len(places)):
+        row, scale = factor[places[k]], scales[k]
+        for i in range(len(row)):
+            out[k, i] = scale * row[i]
+
+
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def write_roots(left: Array, right: Array, ends: Array, kept: Array, ridge: float, out: Array) -> int:
     """

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
+from bemkl.kernels.compiled import compiled_products
 from bemkl.kernels.runs import Run
 
 _SHARE = 0.95
@@ -124,4 +125,7 @@ class Sketch:
 
 def _write(factor: Array, places: npt.NDArray[np.intp], scales: Array, out: npt.NDArray[Any]) -> None:
     """Write columns of a factor, each times a number."""
+    if (loops := compiled_products()) is not None:
+        loops.write_scaled(factor, places, scales, out)
+        return
     np.multiply(factor[places], scales[:, None], out=out, casting="same_kind")
