@@ -41,9 +41,6 @@ class Approximation:
         """
         Return what to use now: of this system whatever is close to the current one.
 
-        Weights that have become longer by a factor make the same combined kernel, with its square in the factors c:
-        only their direction counts.
-
         Parameters
         ----------
         current : Approximation
@@ -57,18 +54,15 @@ class Approximation:
             The kernel weights of this system if they serve, and then those of its outputs that do; the same object
             where all serve.
         """
-        old, new = sizes * self.weights, sizes * current.weights
-        longer = float(old @ new) / (float(old @ old) or 1.0)
-        if not _close(longer * old[None], new[None])[0]:
+        if not _close((sizes * self.weights)[None], (sizes * current.weights)[None])[0]:
             return current
-        along = longer**2 * current.along
-        serves = _close(self.along, along) & _close(self.sample_precision, current.sample_precision)
+        serves = _close(self.along, current.along) & _close(self.sample_precision, current.sample_precision)
         serves &= _close(self.across[:, None], current.across[:, None])
         if serves.all():
             return self
         return Approximation(
             weights=self.weights,
-            along=np.where(serves[:, None], self.along, along),
+            along=np.where(serves[:, None], self.along, current.along),
             across=np.where(serves, self.across, current.across),
             sample_precision=np.where(serves[:, None], self.sample_precision, current.sample_precision),
         )
