@@ -19,7 +19,7 @@ ARROWS = {
     "rough": {"arrays", "linalg"},
     "threads": set(),
     "distributions": {"arrays", "special"},
-    "kernels": {"arrays", "threads", "kernels"},
+    "kernels": {"arrays", "linalg", "threads", "kernels"},
     "inference": {"arrays", "exceptions", "special", "distributions", "linalg", "rough", "threads", "inference"},
     "estimators": {"arrays", "exceptions", "distributions", "threads", "kernels", "inference", "estimators"},
     "files": {"arrays", "kernels", "files"},

@@ -161,13 +161,18 @@ class TestCompiledLoops:
             compiled_steps([(name, parameters)], X)
 
     def test_without_numba(self, monkeypatch):
-        """The same kernels, only slower."""
+        """The same kernels, only slower, and matrices where there are powers of one: the error is that of these."""
         bank = paper_bank()
         found = bank.fit_factored(X)
         monkeypatch.setattr(compiled, "installed", lambda: False)
         expected = bank.fit_factored(X)
-        assert_allclose(matrices(found), matrices(expected), atol=3e-12)
-        assert abs(found.n_values - expected.n_values) < 0.01 * expected.n_values
+        assert_allclose(matrices(found), matrices(expected), atol=1e-11)
+        ranks = [
+            [len(kernel.left) for kernel in stack._kernels if isinstance(kernel, LowRank)]
+            for stack in (found, expected)
+        ]
+        assert abs(sum(ranks[0]) - sum(ranks[1])) < 0.01 * sum(ranks[1])
+        assert {type(kernel).__name__ for kernel in expected._kernels} <= {"LowRank", "Full", "Sparse"}
 
 
 class TestPivotedCholesky:

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from bemkl import threads
 from bemkl.kernels import DenseStack
+from bemkl.kernels.stack import sum_of_squares
 
 
 class TestDenseStack:
@@ -37,3 +39,14 @@ class TestDenseStack:
     def test_a_double_precision_array_is_not_copied(self):
         values = np.zeros((2, 3, 3))
         assert np.shares_memory(DenseStack(values).values, values)
+
+
+@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sum_of_squares(small, order, monkeypatch):
+    """Whichever library sums, both halves are there; whole numbers are exact."""
+    monkeypatch.setattr(threads, "_SMALL", 20 if small else 0)
+    pieces = [np.random.default_rng(n).integers(-9, 10, size=(n, 20)) * 1.0 for n in (1, 7, 40)]
+    found = sum_of_squares((np.asarray(piece, order=order) for piece in pieces), 20)
+    assert_array_equal(found, sum(piece.T @ piece for piece in pieces))
+    assert_array_equal(sum_of_squares([], 3), np.zeros((3, 3)))

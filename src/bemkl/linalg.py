@@ -146,7 +146,7 @@ class Cholesky:
         """
         half, _ = dlauum(_inverted(self.factor, overwrite=overwrite), lower=1, overwrite_c=1)
         inverse: Array = half.T
-        _mirror(inverse)
+        mirror(inverse)
         return inverse
 
     def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
@@ -246,7 +246,7 @@ def _factor(matrix: Array, name: str) -> Array:
         if not failed and np.isfinite(factor.diagonal()).all():
             return np.asarray(factor, dtype=np.float64)
         # The other half of the matrix is still there.
-        _mirror(matrix.T)
+        mirror(matrix.T)
         matrix.flat[:: len(matrix) + 1] = diagonal
         checked_diagonal(matrix, name, wholly=True)
     scale = 1.0 / np.sqrt(diagonal)
@@ -276,8 +276,15 @@ def _invert(matrix: Array, first: int, last: int) -> None:
     matrix[lower, upper] = dtrmm(1.0, matrix[lower, lower], corner, lower=1, overwrite_b=1)
 
 
-def _mirror(matrix: Array) -> None:
-    """Copy what is above the diagonal below it, block by block."""
+def mirror(matrix: Array) -> None:
+    """
+    Copy what is above the diagonal below it, block by block.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        The matrix.
+    """
     for start in range(0, len(matrix), _BLOCK):
         rows = slice(start, start + _BLOCK)
         corner = matrix[rows, rows]

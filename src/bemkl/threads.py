@@ -78,6 +78,23 @@ def _found_pools() -> tuple[_Pools, _Pools]:
     return _Pools(of_scipy), _Pools([library for library in found if library not in of_scipy])
 
 
+def one_thread_is_enough(n_rows: int) -> bool:
+    """
+    Say whether matrices are so small that a second thread does not pay.
+
+    Parameters
+    ----------
+    n_rows : int
+        Largest number of rows of the matrices that are multiplied.
+
+    Returns
+    -------
+    bool
+        Whether `one_pool` keeps NumPy's library to one thread as well.
+    """
+    return n_rows <= _SMALL
+
+
 @contextmanager
 def one_pool(n_rows: int, *, mostly_scipy: bool = False) -> Iterator[None]:
     """
@@ -108,7 +125,7 @@ def one_pool(n_rows: int, *, mostly_scipy: bool = False) -> Iterator[None]:
     of_scipy, others = _pools()
     with ExitStack() as held:
         large = () if mostly_scipy else (of_scipy,)
-        for pools in (of_scipy, others) if n_rows <= _SMALL else large:
+        for pools in (of_scipy, others) if one_thread_is_enough(n_rows) else large:
             pools.hold()
             held.callback(pools.release)
         yield

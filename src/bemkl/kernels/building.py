@@ -14,12 +14,16 @@ from bemkl.arrays import Array
 from bemkl.kernels.cholesky import Column, Steps, compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps, has_loop
 from bemkl.kernels.forms import Full, Kernel, LowRank
+from bemkl.kernels.powers import POWERS_STAY, Power, common_base
+from bemkl.kernels.registry import find_kernel
 from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
 from bemkl.kernels.shelf import Shelf
-from bemkl.kernels.sparse import Sparse
+from bemkl.kernels.sparse import Sparse, looks_sparse, some_rows
 from bemkl.kernels.specs import Distances, FittedGroup, Member
 
 Built = tuple[Kernel, Scaling | None]
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def build_matrices(
@@ -101,12 +105,14 @@ def build_kernels(
     -------
     group : FittedGroup
         The group with fitted scalings.
-    kernels : list of LowRank, Full or Sparse
+    kernels : list of LowRank, Full, Sparse or Power
         Its kernels.
     """
     built = _factored(group, samples, rows, scaling, tolerance, shelf)
-    thick = [m for m, found in enumerate(built) if found is None]
     distances: tuple[Distances, Distances] = ({}, {})
+    if group is samples and scaling in POWERS_STAY and dtype == np.float64:
+        _find_powers(built, group, scaling, tolerance, distances)
+    thick = [m for m, found in enumerate(built) if found is None]
     place: npt.NDArray[Any] | None = None
     for m in thick:
         some = replace(group, members=[group.members[m]])
@@ -121,6 +127,41 @@ def build_kernels(
     found = [pair for pair in built if pair is not None]
     fitted_ones = [fitted for _, fitted in found if fitted is not None]
     return replace(group, scalings=None if scaling is None else fitted_ones), [kernel for kernel, _ in found]
+
+
+def _find_powers(
+    built: list[Built | None],
+    group: FittedGroup,
+    scaling: str | None,
+    tolerance: float,
+    distances: tuple[Distances, Distances],
+) -> None:
+    """Fill in kernels that are powers of one matrix, where compiled loops can read it instead of one matrix each."""
+    names = {member.function.name for member, found in zip(group.members, built, strict=True) if found is None}
+    for name in sorted(name for name in names if has_loop(name)):
+        same = [m for m, member in enumerate(group.members) if built[m] is None and member.function.name == name]
+        parameters, exponents = common_base(name, [group.members[m].parameters for m in same], tolerance)
+        if sum(exponent is not None for exponent in exponents) < 2:
+            continue
+        only = replace(group, members=[Member(find_kernel(name), parameters)])
+        base = np.empty((len(group.present), len(group.present)))
+        build_matrices(only, only, scaling, base[None], distances)
+        powers = {m: Power(base, p) for m, p in zip(same, exponents, strict=True) if p is not None}
+        largest, few = float(np.abs(base).max()), some_rows(len(base))
+        # Sparse matrices cost less than powers; what is not finite is for others to report.
+        kept = [
+            m for m, p in powers.items() if largest <= _LARGEST ** (1.0 / p.exponent) and not looks_sparse(p.rows(few))
+        ]
+        for m in kept if len(kept) > 1 else ():
+            built[m] = powers[m], None if scaling is None else _fitted(powers[m], group, group.members[m], scaling)
+
+
+def _fitted(power: Power, group: FittedGroup, member: Member, scaling: str) -> Scaling:
+    """Fit the scaling of a kernel that is the power of a scaled one already."""
+    diagonal, there = member.function.diagonal_of(group.points, **member.parameters), group.present > 0.0
+    return SCALINGS[scaling](
+        Summary(group.present * diagonal, lambda: power.rows(slice(None))[there].mean(axis=0), there)
+    )
 
 
 def _smaller(matrix: npt.NDArray[Any], square: bool, tolerance: float | None) -> Kernel:

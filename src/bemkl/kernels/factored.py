@@ -8,10 +8,11 @@ import numpy as np
 
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.kernels.forms import Full, Kernel, LowRank
+from bemkl.kernels.powers import Power, in_families
 from bemkl.kernels.runs import in_runs
 from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.sparse import Sparse
-from bemkl.kernels.stack import asymmetry
+from bemkl.kernels.stack import asymmetry, sum_of_squares
 
 _GRAM_ROWS = 512
 _LEAST = 0.02
@@ -19,14 +20,14 @@ _LEAST = 0.02
 
 class FactoredStack:
     """
-    Kernels held one by one, as thin factors, as sparse matrices or as full ones.
+    Kernels held one by one, as thin factors, as sparse matrices or as full ones; powers of a matrix as that matrix.
 
     The paper's banks have hundreds of kernels on one feature each, of rank 2 to 100: their factors are many times
     smaller than their matrices, and so are the passes over them.
 
     Parameters
     ----------
-    kernels : iterable of LowRank, Sparse or Full
+    kernels : iterable of LowRank, Sparse, Full or Power
         The kernels, all of the same samples and basis points. Factors are copied a few at a time, and those that lie
         side by side or are very long not at all: what nobody else holds never takes twice its memory.
 
@@ -46,7 +47,8 @@ class FactoredStack:
         self._kernels, self._runs = in_runs(_checked(kernels))
         if not self._kernels:
             raise ValueError("kernels: expected at least one kernel, got none.")
-        self._matrices = [(m, kernel) for m, kernel in enumerate(self._kernels) if not isinstance(kernel, LowRank)]
+        self._matrices = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Full | Sparse)]
+        self._families = in_families((m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Power))
         self._gram: Array | None = None
         self._sketch: Sketch | None = None
 
@@ -58,7 +60,8 @@ class FactoredStack:
     @property
     def n_values(self) -> int:
         """Number of values in memory."""
-        return sum(kernel.n_values for kernel in self._kernels)
+        own = sum(kernel.n_values for kernel in self._kernels if not isinstance(kernel, Power))
+        return own + sum(family.base.size for family in self._families)
 
     def asymmetries(self) -> Array:
         """
@@ -89,6 +92,8 @@ class FactoredStack:
         result = np.empty((len(coefficients), n_kernels, n_samples))
         for run in self._runs:
             run.project(coefficients, result)
+        for family in self._families:
+            family.project(coefficients, result)
         for m, kernel in self._matrices:
             result[:, m] = kernel.multiply(coefficients)
         return result
@@ -110,6 +115,8 @@ class FactoredStack:
         result = np.zeros((len(intermediate), self.shape[2]))
         for run in self._runs:
             run.backproject(intermediate, result)
+        for family in self._families:
+            family.backproject(intermediate, result)
         for m, kernel in self._matrices:
             result += kernel.multiply_transposed(intermediate[:, m])
         return result
@@ -124,10 +131,7 @@ class FactoredStack:
             The sum.
         """
         if self._gram is None:
-            n_basis = self.shape[2]
-            gram, product = np.zeros((n_basis, n_basis)), np.empty((n_basis, n_basis))
-            for roots in self._roots():
-                gram += np.matmul(roots.T, roots, out=product)
+            gram = sum_of_squares(self._roots(), self.shape[2])
             for _, kernel in self._matrices:
                 if isinstance(kernel, Sparse):
                     kernel.add_square_to(gram)
@@ -146,6 +150,7 @@ class FactoredStack:
         if filled:
             yield buffer[:filled]
         yield from (kernel.values for _, kernel in self._matrices if isinstance(kernel, Full))
+        yield from (matrix for family in self._families for _, matrix in family.matrices())
 
     def combine(self, weights: Array) -> Array:
         r"""
@@ -170,12 +175,16 @@ class FactoredStack:
             sketch = Sketch(self._runs, self.shape)
             for m, kernel in self._matrices:
                 sketch.sizes[m] = kernel.size
+            for family in self._families:
+                sketch.sizes[family.owners] = family.sizes
             # Only now, because fits in other threads may be waiting for it.
             self._sketch = sketch
         weights = _without_least(weights, np.abs(weights) * sketch.sizes)
         total = sketch.combine(weights)
         for m, kernel in self._matrices:
             kernel.add_to(total, float(weights[m]))
+        for family in self._families:
+            family.add_to(total, weights)
         return total
 
     def rows(self, chosen: slice) -> Array:
@@ -217,5 +226,7 @@ def _without_least(weights: Array, sizes: Array) -> Array:
 
 
 def _asymmetry(kernel: Kernel) -> float:
+    if isinstance(kernel, Power):
+        return 0.0
     known = kernel.left is kernel.right if isinstance(kernel, LowRank) else kernel.symmetric
     return 0.0 if known else asymmetry(kernel.rows(slice(None)))

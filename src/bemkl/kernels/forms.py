@@ -1,4 +1,4 @@
-"""The forms of a kernel in memory: a product of thin factors, all numbers, or the few that are not zero."""
+"""The forms of a kernel in memory: a product of thin factors, all numbers, those not zero, or a power of others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scipy.linalg.blas import daxpy, dsymv, dtrmm
 from scipy.linalg.lapack import dpotrf
 
 from bemkl.arrays import Array
+from bemkl.kernels.powers import Power
 from bemkl.kernels.sparse import Sparse
 
 RIDGE = 1e-15
@@ -248,4 +249,4 @@ class Full:
         return self.matrix.astype(np.float64, copy=False)
 
 
-Kernel = LowRank | Full | Sparse
+Kernel = LowRank | Full | Sparse | Power

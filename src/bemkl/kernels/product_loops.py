@@ -159,3 +159,137 @@ def write_roots(left: Array, right: Array, ends: Array, kept: Array, ridge: floa
             row += 1
         first = ends[member]
     return len(ends)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def raise_row(row: Array, base: Array, length: int, squarings: int, extra: int) -> None:
+    """
+    Square numbers some times, and then multiply them with others some times, in place.
+
+    Parameters
+    ----------
+    row : ndarray of shape (n,)
+        The numbers.
+    base : ndarray of shape (n,)
+        The others.
+    length : int
+        How many of them to change.
+    squarings : int
+        How often to square.
+    extra : int
+        How often to multiply.
+    """
+    for _ in range(squarings // 2):
+        for j in range(length):
+            square = row[j] * row[j]
+            row[j] = square * square
+    if squarings % 2:
+        for j in range(length):
+            row[j] *= row[j]
+    for _ in range(extra):
+        for j in range(length):
+            row[j] *= base[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def project_powers(
+    owners: Array, squarings: Array, extras: Array, base: Array, coefficients: Array, out: Array
+) -> None:
+    """
+    Multiply powers of a symmetric matrix with coefficients, as `bemkl.kernels.powers.Family.project` does.
+
+    Half of the matrix is read once, a row at a time.
+
+    Parameters
+    ----------
+    owners : ndarray of int of shape (n_members,)
+        Position of each kernel in the stack.
+    squarings : ndarray of int of shape (n_members,)
+        How often the power before is squared.
+    extras : ndarray of int of shape (n_members,)
+        How often it is then multiplied with the matrix.
+    base : ndarray of shape (n_samples, n_samples)
+        The matrix.
+    coefficients : ndarray of shape (n_outputs, n_samples)
+        Coefficients of the samples.
+    out : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Where to write.
+    """
+    row = np.empty(len(base))
+    for owner in owners:
+        out[:, owner] = 0.0
+    for i in range(len(base)):
+        row[: i + 1] = base[i, : i + 1]
+        for member in range(len(owners)):
+            raise_row(row, base[i], i + 1, squarings[member], extras[member])
+            for output in range(len(coefficients)):
+                source, target = coefficients[output], out[output, owners[member]]
+                own, share = source[i], 0.0
+                for j in range(i):
+                    share += row[j] * source[j]
+                    target[j] += row[j] * own
+                target[i] += share + row[i] * own
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def backproject_powers(
+    owners: Array, squarings: Array, extras: Array, base: Array, intermediate: Array, out: Array
+) -> None:
+    """
+    Add powers of a symmetric matrix times intermediate outputs, as `bemkl.kernels.powers.Family.backproject` does.
+
+    Parameters
+    ----------
+    owners : ndarray of int of shape (n_members,)
+        Position of each kernel in the stack.
+    squarings : ndarray of int of shape (n_members,)
+        How often the power before is squared.
+    extras : ndarray of int of shape (n_members,)
+        How often it is then multiplied with the matrix.
+    base : ndarray of shape (n_samples, n_samples)
+        The matrix.
+    intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Intermediate outputs.
+    out : ndarray of shape (n_outputs, n_samples)
+        What to add to.
+    """
+    row = np.empty(len(base))
+    for i in range(len(base)):
+        row[: i + 1] = base[i, : i + 1]
+        for member in range(len(owners)):
+            raise_row(row, base[i], i + 1, squarings[member], extras[member])
+            for output in range(len(intermediate)):
+                source, target = intermediate[output, owners[member]], out[output]
+                own, share = source[i], 0.0
+                for j in range(i):
+                    share += row[j] * source[j]
+                    target[j] += row[j] * own
+                target[i] += share + row[i] * own
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def add_powers(squarings: Array, extras: Array, base: Array, weights: Array, total: Array) -> None:
+    """
+    Add powers of a matrix, times their weights, to a sum, as `bemkl.kernels.powers.Family.add_to` does.
+
+    Parameters
+    ----------
+    squarings : ndarray of int of shape (n_members,)
+        How often the power before is squared.
+    extras : ndarray of int of shape (n_members,)
+        How often it is then multiplied with the matrix.
+    base : ndarray of shape (n_samples, n_samples)
+        The matrix.
+    weights : ndarray of shape (n_members,)
+        The weights.
+    total : ndarray of shape (n_samples, n_samples)
+        The sum.
+    """
+    row = np.empty(len(base))
+    for i in range(len(base)):
+        row[:] = base[i]
+        for member in range(len(weights)):
+            raise_row(row, base[i], len(row), squarings[member], extras[member])
+            if weights[member] != 0.0:
+                for j in range(len(row)):
+                    total[i, j] += weights[member] * row[j]

@@ -63,9 +63,7 @@ class Sparse:
         Sparse or None
             The kernel; None where too much is left, or not finite.
         """
-        # A few rows tell that most matrices are full.
-        some = np.abs(matrix[:: max(1, len(matrix) // _LOOK)])
-        if not matrix.size or np.mean(some > _ROUNDING * some.max(axis=1, keepdims=True)) > 2.0 * _SPARSE:
+        if not looks_sparse(matrix[some_rows(len(matrix))]):
             return None
         sizes = np.abs(matrix)
         if not np.isfinite(sizes.max()):
@@ -166,6 +164,41 @@ class Sparse:
         """
         rows: Array = self.matrix[chosen].toarray()
         return rows
+
+
+def some_rows(n_rows: int) -> slice:
+    """
+    Return a few rows, which tell that most matrices are full.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows of the matrix.
+
+    Returns
+    -------
+    slice
+        The rows.
+    """
+    return slice(None, None, max(1, n_rows // _LOOK))
+
+
+def looks_sparse(rows: npt.NDArray[Any]) -> bool:
+    """
+    Say whether a matrix with such rows may have few numbers that are not zero.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_basis)
+        Some rows of the matrix.
+
+    Returns
+    -------
+    bool
+        Whether it is worth a closer look.
+    """
+    sizes = np.abs(rows)
+    return bool(rows.size) and np.mean(sizes > _ROUNDING * sizes.max(axis=1, keepdims=True)) <= 2.0 * _SPARSE
 
 
 def _add(matrix: Any, total: Array, weight: float) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import dsyrk
 
 from bemkl.arrays import Array, real_array, refuse_nonfinite
+from bemkl.linalg import mirror
+from bemkl.threads import one_thread_is_enough
 
 
 class DenseStack:
@@ -133,11 +136,7 @@ class DenseStack:
         """
         if self._gram is None:
             n_basis = self.shape[2]
-            gram = np.zeros((n_basis, n_basis))
-            for _, part in self._parts():
-                flat = part.reshape(-1, n_basis)
-                gram += flat.T @ flat
-            self._gram = gram
+            self._gram = sum_of_squares((part.reshape(-1, n_basis) for _, part in self._parts()), n_basis)
         return self._gram
 
     def combine(self, weights: Array) -> Array:
@@ -196,3 +195,40 @@ def asymmetry(kernel: npt.NDArray[Any]) -> float:
     if np.array_equal(kernel, kernel.T):
         return 0.0
     return float(np.abs(kernel - kernel.T).max()) / float(np.abs(kernel).max())
+
+
+def sum_of_squares(pieces: Iterable[Array], size: int) -> Array:
+    r"""
+    Sum the squares of matrices, :math:`\sum_k \mathbf{X}_k^\top \mathbf{X}_k`.
+
+    Parameters
+    ----------
+    pieces : iterable of ndarray of shape (n_rows, size)
+        The matrices, in C order; one may take the place of another.
+    size : int
+        Number of their columns.
+
+    Returns
+    -------
+    ndarray of shape (size, size)
+        The sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sum_of_squares([np.array([[1.0, 2.0]]), np.eye(2)], 2)
+    array([[2., 2.],
+           [2., 5.]])
+    """
+    total = np.zeros((size, size))
+    if one_thread_is_enough(size):
+        for piece in pieces:
+            # One half, in place: NumPy fills both halves of a new matrix for each piece.
+            dsyrk(1.0, piece.T, beta=1.0, c=total.T, lower=1, overwrite_c=1)
+        mirror(total)
+        return total
+    # Only NumPy's library may have more threads than one.
+    product = np.empty_like(total)
+    for piece in pieces:
+        total += np.matmul(piece.T, piece, out=product)
+    return total
