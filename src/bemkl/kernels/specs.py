@@ -144,9 +144,9 @@ def gather(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, lis
         if not isinstance(spec, KernelSpec):
             raise ValueError(f"specs: expected KernelSpec objects, got {spec!r}.")
         function = find_kernel(spec.kernel)
+        members = [Member(function, parameters) for parameters in spec.grid()]
         for label, positions in samples.find(spec.on):
-            members = groups.setdefault((label, tuple(positions)), [])
-            members.extend(Member(function, parameters) for parameters in spec.grid())
+            groups.setdefault((label, tuple(positions)), []).extend(members)
     if not groups:
         raise ValueError("specs: expected at least one KernelSpec, got none.")
     return [(label, list(positions), members) for (label, positions), members in groups.items()]
