@@ -63,7 +63,7 @@ def compare(name: str) -> Iterator[str]:
                 lam, upsilon = np.diag(context.sample_precision[0]), context.intermediate_precision[0]
                 flat = K.reshape(len(K), -1)
                 true = lam + K.reshape(-1, len(lam)).T @ (coupling.matrix[0] @ flat).reshape(-1, len(lam))
-                along, across = coupling.rank_one()
+                along, across = coupling.rank_one
                 combined = (context.weights.mean @ flat).reshape(K.shape[1:])
                 ours = lam + across[0] * gram + along[0, 0] * combined.T @ combined
                 natural = eigh(true, lam + upsilon * gram, eigvals_only=True)

@@ -192,7 +192,7 @@ class TestRoughly:
         context, x = state.context(problem, 0), state.blocks[0].pair.projection
         coupling = Coupling.of(context, context.profile(context.target).curvature)
         left, right, across = coupling.rank_one_factors(x)
-        along, _ = coupling.rank_one()
+        along, _ = coupling.rank_one
         e = context.weights.mean
         for o, i in ((0, 0), (0, 7), (1, 299)):
             matrix = along[o, i] * np.outer(e, e) + across[o] * np.eye(len(e))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,7 @@ _ENOUGH = 32
 """Samples that tell an energy well enough: with so many, fits of the paper's sets take no more sweeps."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Coupling:
     r"""
     The quadratic model of the bound in the means of (a, G), with a curvature of its own for each sample.
@@ -130,7 +131,7 @@ class Coupling:
         ndarray of shape (n_outputs,)
             The sums.
         """
-        along = self.rank_one()[0][outputs] * _products(self.context.weights.mean, x) ** 2
+        along = self.rank_one[0][outputs] * _products(self.context.weights.mean, x) ** 2
         some = slice(None, None, max(1, x.shape[2] // _ENOUGH))
         chosen = np.ascontiguousarray(x[:, :, some])
         forms = np.einsum("lmi,lmi->li", chosen, self.matrix.some(outputs) @ chosen)
@@ -190,11 +191,12 @@ class Coupling:
         across : ndarray of shape (n_outputs,)
             The factors :math:`\kappa`.
         """
-        along, across = self.rank_one()
+        along, across = self.rank_one
         e = self.context.weights.mean
         right = (along[outputs] * _products(e, x))[:, None, :]
         return np.broadcast_to(e[:, None], (len(x), len(e), 1)), right, across[outputs]
 
+    @cached_property
     def rank_one(self) -> tuple[Array, Array]:
         r"""
         Approximate the matrices between the kernels by one of rank one and a multiple of the identity.

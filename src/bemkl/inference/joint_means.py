@@ -157,7 +157,7 @@ def _write_optimum(
 
 def _approximation(pair: MeanFieldPair, coupling: Coupling) -> Approximation:
     """Return what is close to the current system of that of the last update, and the current one for the rest."""
-    current = Approximation(coupling.context.weights.mean, *coupling.rank_one(), coupling.context.sample_precision)
+    current = Approximation(coupling.context.weights.mean, *coupling.rank_one, coupling.context.sample_precision)
     if pair.approximation is None:
         return current
     # A kernel matters by its weight times what it makes of the means.

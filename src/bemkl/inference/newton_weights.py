@@ -13,7 +13,7 @@ from bemkl.inference.bordered import Bordered
 from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.relaxation import RELAXATION, beyond
-from bemkl.inference.summaries import Evidence
+from bemkl.inference.summaries import Evidence, sum_over_samples
 from bemkl.inference.weights import Free, FreeWeights, precision_of, pull_of, update_bias_precision
 
 _BOLDEST = 10.0
@@ -209,21 +209,15 @@ def newton_mean(
         excesses.append(profile.curvature - tau)
         pull = tau * eta + profile.gradient
         gradient[biases] += pull.sum(axis=1)
-        gradient[kernels] += _sum_over_samples(G, pull)
+        gradient[kernels] += sum_over_samples(G, pull)
 
     def add_excess(vector: Array, out: Array) -> None:
         for block, biases, excess in zip(evidence, weights.bias_slices, excesses, strict=True):
             pull = excess * (vector[kernels] @ block.intermediate_mean + vector[biases, None])
             out[biases] += pull.sum(axis=1)
-            out[kernels] += _sum_over_samples(block.intermediate_mean, pull)
+            out[kernels] += sum_over_samples(block.intermediate_mean, pull)
 
     return weights.mean + relaxation * _newton_step(gradient, solve, add_excess)
-
-
-def _sum_over_samples(G: Array, factors: Array) -> Array:
-    """Sum intermediate outputs, (n_outputs, n_kernels, n_samples), times a factor for each output and sample."""
-    total: Array = (G @ factors[:, :, None])[:, :, 0].sum(axis=0)
-    return total
 
 
 def _newton_step(gradient: Array, solve: Callable[[Array], Array], add_excess: Callable[[Array, Array], None]) -> Array:

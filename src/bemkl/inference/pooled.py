@@ -16,7 +16,7 @@ from bemkl.inference.newton_weights import fixed_point
 from bemkl.inference.priors import DENSE, Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.relaxation import beyond
-from bemkl.inference.summaries import Evidence
+from bemkl.inference.summaries import Evidence, sum_over_samples
 from bemkl.inference.symmetric import Dense, Symmetric
 from bemkl.inference.thin import Thin
 
@@ -316,7 +316,7 @@ def _move_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], p
             link=(G @ w[:, :, None])[:, :, 0],
             kernels=block.kernel_curvature(w).plus_diagonal(weights.pool_precision.mean, overwrite=True),
         )
-        systems.append((bordered, np.concatenate([pull.sum(axis=1), np.einsum("lmi,li->m", G, pull)])))
+        systems.append((bordered, np.concatenate([pull.sum(axis=1), sum_over_samples(G, pull)])))
     ahead = _solved(weights, systems)
     return replace(
         _update_kernel_weights(weights, evidence, priors),

@@ -131,6 +131,30 @@ class Evidence:
     @property
     def kernel_pull(self) -> Array:
         """Linear term of the kernel weights, shape (n_kernels,)."""
-        scaled = self._output.precision[:, None] * self._output.target
-        pull: Array = np.einsum("lmi,li->m", self._pair.intermediate_mean, scaled)
-        return pull
+        return sum_over_samples(self._pair.intermediate_mean, self._output.precision[:, None] * self._output.target)
+
+
+def sum_over_samples(intermediate: Array, factors: Array) -> Array:
+    """
+    Sum intermediate outputs, each times a factor, over outputs and samples.
+
+    Parameters
+    ----------
+    intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
+        Intermediate outputs.
+    factors : ndarray of shape (n_outputs, n_samples)
+        The factors.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        The sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sum_over_samples(np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.array([[1.0, 0.5]]))
+    array([2., 5.])
+    """
+    total: Array = (intermediate @ factors[:, :, None])[:, :, 0].sum(axis=0)
+    return total
