@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from problems import kernel
 
 from bemkl.distributions import Gamma, PointMass
@@ -177,6 +177,19 @@ def test_biases_are_eliminated(form):
     scale = np.r_[1.0, 1.0, np.full(SIZE, 3.0)]
     assert_allclose(np.asarray(covariance.scaled(3.0)), np.linalg.inv(values) * np.outer(scale, scale), rtol=1e-11)
     assert isinstance(JointCovariance.independent(np.ones(4), 1).kernels, Thin)
+
+
+def test_biases_are_eliminated_in_place():
+    matrix = thin_matrix(3)
+    precision, lost, lost_too = (Bordered(np.array([2.0]), np.full((1, SIZE), 0.1), dense(matrix)) for _ in range(3))
+    covariance, logdet = precision.inverse_and_logdet()
+    found, found_logdet = lost.inverse_and_logdet(overwrite=True)
+    assert np.shares_memory(found.kernels.values, lost.kernels.values)
+    assert found_logdet == logdet
+    assert_array_equal(np.asarray(found), np.asarray(covariance))
+    x, solver = RNG.normal(size=SIZE + 1), lost_too.solver(overwrite=True)
+    assert_array_equal(solver.solve(x), precision.solver().solve(x))
+    assert_array_equal(solver.kernel_variances(overwrite=True), precision.solver().kernel_variances())
 
 
 # Enough kernels that factors stay thin, whatever the outputs add in six sweeps.

@@ -165,7 +165,8 @@ class Cholesky:
         """
         half = _inverted(self.factor, overwrite=overwrite)
         _clear(half.T)
-        diagonal: Array = np.einsum("ij,ij->j", half, half)
+        # Columns in LAPACK's order lie together, as the rows of the transpose do.
+        diagonal: Array = np.vecdot(half.T, half.T)
         return diagonal
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.symmetric import Solver, Symmetric
+from bemkl.inference.symmetric import Dense, Solver, Symmetric
 from bemkl.inference.thin import Thin
 
 _NAME = "biases and kernel weights"
@@ -143,13 +143,22 @@ class Bordered:
         """
         return np.concatenate([self.corner, self.kernels.diagonal()])
 
-    def _without_biases(self) -> Symmetric:
-        """Eliminate the biases, in a new matrix."""
-        return self.kernels + Thin(np.zeros(self.kernels.size), self.link.T, -1.0 / self.corner)
+    def _without_biases(self, overwrite: bool) -> Symmetric:
+        """Eliminate the biases, in a new matrix unless this one may be lost."""
+        biases = Thin(np.zeros(self.kernels.size), self.link.T, -1.0 / self.corner)
+        if not (overwrite and isinstance(self.kernels, Dense)):
+            return self.kernels + biases
+        biases.add_to(self.kernels.values)
+        return self.kernels
 
-    def inverse_and_logdet(self) -> tuple[JointCovariance, float]:
+    def inverse_and_logdet(self, *, overwrite: bool = False) -> tuple[JointCovariance, float]:
         """
         Invert a positive definite matrix.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Whether the matrix may be lost: then the inverse takes the place of its kernels.
 
         Returns
         -------
@@ -158,22 +167,27 @@ class Bordered:
         logdet : float
             Log-determinant of the **inverse**.
         """
-        kernels, logdet = self._without_biases().inverse_and_logdet(_NAME, overwrite=True)
+        kernels, logdet = self._without_biases(overwrite).inverse_and_logdet(_NAME, overwrite=True)
         shares = self.link.T / self.corner
         cross = -(kernels @ shares)
         biases = np.diag(1.0 / self.corner) - shares.T @ cross
         return JointCovariance(0.5 * (biases + biases.T), cross, kernels), logdet - float(np.log(self.corner).sum())
 
-    def solver(self) -> BorderedSolver:
+    def solver(self, *, overwrite: bool = False) -> BorderedSolver:
         """
         Return what solves systems with a positive definite matrix.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Whether the matrix may be lost: then a factor takes the place of its kernels.
 
         Returns
         -------
         BorderedSolver
             The solver.
         """
-        return BorderedSolver(self, self._without_biases().solver(_NAME, overwrite=True))
+        return BorderedSolver(self.corner, self.link, self._without_biases(overwrite).solver(_NAME, overwrite=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,13 +197,16 @@ class BorderedSolver:
 
     Parameters
     ----------
-    matrix : Bordered
-        The matrix.
+    corner : ndarray of shape (n_biases,)
+        The diagonal of the biases.
+    link : ndarray of shape (n_biases, n_kernels)
+        The border.
     kernels : Solver
-        Solver of systems with what is left of it where the biases are eliminated.
+        Solver of systems with what is left of the matrix where the biases are eliminated.
     """
 
-    matrix: Bordered
+    corner: Array
+    link: Array
     kernels: Solver
 
     def solve(self, right: Array) -> Array:
@@ -206,18 +223,23 @@ class BorderedSolver:
         ndarray of shape (n_biases + n_kernels,)
             The solution.
         """
-        corner, link = self.matrix.corner, self.matrix.link
+        corner, link = self.corner, self.link
         b, e = right[: len(corner)], right[len(corner) :]
         weights = self.kernels.solve(e - (b / corner) @ link)
         return np.concatenate([(b - link @ weights) / corner, weights])
 
-    def kernel_variances(self) -> Array:
+    def kernel_variances(self, *, overwrite: bool = False) -> Array:
         """
         Return the diagonal of the inverse, where it belongs to kernel weights.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Whether the solver may be lost: then no other matrix of its size is needed.
 
         Returns
         -------
         ndarray of shape (n_kernels,)
             The variances.
         """
-        return self.kernels.inverse_diagonal()
+        return self.kernels.inverse_diagonal(overwrite=overwrite)

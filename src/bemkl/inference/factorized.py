@@ -67,7 +67,8 @@ class Factorized(Free):
     def _update(self, weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
         precision = precision_of(weights, evidence)
         solve = precision.solver().solve
-        mean = newton_mean(weights, evidence, precision, solve) if self.bold else solve(pull_of(evidence))
+        product = precision @ weights.mean
+        mean = newton_mean(weights, evidence, product, solve) if self.bold else solve(pull_of(evidence))
         variance = 1.0 / precision.diagonal()
         return replace(
             weights,

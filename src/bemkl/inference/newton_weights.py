@@ -9,7 +9,6 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
-from bemkl.inference.bordered import Bordered
 from bemkl.inference.priors import Priors
 from bemkl.inference.protocols import WeightStep
 from bemkl.inference.relaxation import RELAXATION, beyond
@@ -70,8 +69,9 @@ class NewtonWeights(Free):
     def _update(self, weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
         """Take the covariance of Eq. (4), and a Newton step of the mean (derivation, section 5)."""
         precision = precision_of(weights, evidence)
-        covariance, logdet = precision.inverse_and_logdet()
-        mean = newton_mean(weights, evidence, precision, covariance.__matmul__, self.relaxation)
+        product = precision @ weights.mean
+        covariance, logdet = precision.inverse_and_logdet(overwrite=True)
+        mean = newton_mean(weights, evidence, product, covariance.__matmul__, self.relaxation)
         return replace(weights, mean=mean, covariance=covariance, logdet=logdet)
 
 
@@ -124,9 +124,10 @@ def update_kernel_precision_twice(weights: FreeWeights, evidence: Sequence[Evide
     change = np.abs(moved.kernel_precision.mean - weights.kernel_precision.mean)
     if np.mean(change * weights.covariance.diagonal()[kernels]) < _FAR:
         return moved
-    solver = precision_of(moved, evidence).solver()
+    solver = precision_of(moved, evidence).solver(overwrite=True)
     mean = beyond(weights.mean, solver.solve(pull_of(evidence)))
-    again = fixed_point(priors.kernel, moved.kernel_precision, 1, mean[kernels] ** 2, solver.kernel_variances())
+    variances = solver.kernel_variances(overwrite=True)
+    again = fixed_point(priors.kernel, moved.kernel_precision, 1, mean[kernels] ** 2, variances)
     return replace(moved, mean=mean, kernel_precision=_settled(weights.kernel_precision, moved.kernel_precision, again))
 
 
@@ -175,7 +176,7 @@ def fixed_point(prior: Gamma, precision: Gamma, count: int, squares: Array, vari
 def newton_mean(
     weights: FreeWeights,
     evidence: Sequence[Evidence],
-    precision: Bordered,
+    product: Array,
     solve: Callable[[Array], Array],
     relaxation: float = RELAXATION,
 ) -> Array:
@@ -188,8 +189,8 @@ def newton_mean(
         Current weights.
     evidence : sequence of Evidence
         What each block says.
-    precision : Bordered
-        Precision of (b, e) with the targets fixed.
+    product : ndarray of shape (n_biases + n_kernels,)
+        Precision of (b, e) with the targets fixed, times the current means.
     solve : callable
         Solves systems with that precision.
     relaxation : float
@@ -200,7 +201,7 @@ def newton_mean(
     ndarray of shape (n_biases + n_kernels,)
         The new means.
     """
-    gradient, kernels = -(precision @ weights.mean), slice(weights.n_biases, None)
+    gradient, kernels = -product, slice(weights.n_biases, None)
     excesses = []
     for block, biases in zip(evidence, weights.bias_slices, strict=True):
         G, tau = block.intermediate_mean, block.output_precision[:, None]

@@ -67,8 +67,8 @@ class Solver(Protocol):
     def solve(self, right: Array) -> Array:
         """Solve a system, shape (size,)."""
 
-    def inverse_diagonal(self) -> Array:
-        """Return the diagonal of the inverse, shape (size,)."""
+    def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
+        """Return the diagonal of the inverse, shape (size,); the solver may be lost if it may be overwritten."""
 
 
 Squares = Callable[[Array], tuple[Array, Array]]
@@ -316,9 +316,14 @@ class InverseSolver:
         """
         return self.inverse @ right
 
-    def inverse_diagonal(self) -> Array:
+    def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
         """
         Return the diagonal of the inverse.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Not needed here.
 
         Returns
         -------

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.kernels.compiled import compiled_products
 from bemkl.kernels.forms import RIDGE, Kernel, LowRank, refuse_root
-from bemkl.kernels.shelf import follows, joined
+from bemkl.kernels.shelf import joined
 
 _VALUES = 2**17
 """Least numbers in a run: enough to make the calls few, and little next to a whole stack."""
@@ -234,7 +234,9 @@ def in_runs(kernels: Iterable[Kernel]) -> tuple[list[Kernel], list[Run]]:
         if isinstance(kernel, LowRank):
             if waiting:
                 last = next(reversed(waiting.values()))
-                long = n_values >= _VALUES and not follows(kernel.left, last.left)
+                # What lies in one array is not copied, however long it is.
+                apart = kernel.left.base is None or kernel.left.base is not last.left.base
+                long = n_values >= _VALUES and apart
                 if long or _is_shared(kernel) != _is_shared(last):
                     close()
             waiting[position] = kernel

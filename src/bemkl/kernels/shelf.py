@@ -112,33 +112,6 @@ class Shelf:
         self._free = np.empty((max(least, _VALUES // max(self._length, 1)), self._length))
 
 
-def follows(after: Array, before: Array) -> bool:
-    """
-    Say whether the rows of one array lie right behind those of another in memory.
-
-    Parameters
-    ----------
-    after : ndarray of shape (n_rows, length)
-        The one array.
-    before : ndarray of shape (n_other_rows, length)
-        The other.
-
-    Returns
-    -------
-    bool
-        Whether they are parts of one larger array, one below the other.
-
-    Examples
-    --------
-    >>> whole = np.zeros((4, 3))
-    >>> follows(whole[2:], whole[:2]), follows(whole[3:], whole[:2])
-    (True, False)
-    """
-    same = before.base is not None and after.base is before.base and after.shape[1] == before.shape[1]
-    whole = after.flags.c_contiguous and before.flags.c_contiguous
-    return same and whole and _address(after) == _address(before) + before.nbytes
-
-
 def joined(parts: list[Array]) -> Array:
     """
     Put arrays of rows one below the other, without a copy where they already lie so.
@@ -161,7 +134,6 @@ def joined(parts: list[Array]) -> Array:
     """
     if len(parts) == 1:
         return np.ascontiguousarray(parts[0])
-    # As `follows` for each pair, with every address asked for once: there are hundreds of parts.
     whole, starts = parts[0].base, [_address(part) for part in parts]
     in_line = all(
         part.base is whole and part.flags.c_contiguous and part.shape[1] == parts[0].shape[1] for part in parts
