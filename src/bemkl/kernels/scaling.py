@@ -206,8 +206,7 @@ class Spherical:
         ndarray of shape (rank, n_samples)
             The factor of the scaled kernel.
         """
-        # There may be hundreds of kernels, and this is the fastest way to look.
-        return factor if not np.count_nonzero(diagonal != 1.0) else factor * _inverse_lengths(diagonal)
+        return factor if (diagonal == 1.0).all() else factor * _inverse_lengths(diagonal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
