@@ -234,7 +234,7 @@ def in_runs(kernels: Iterable[Kernel]) -> tuple[list[Kernel], list[Run]]:
         if isinstance(kernel, LowRank):
             if waiting:
                 last = next(reversed(waiting.values()))
-                # What lies in one array is not copied, however long it is.
+                # Parts of one array that lie in line are not copied, however long they are.
                 apart = kernel.left.base is None or kernel.left.base is not last.left.base
                 long = n_values >= _VALUES and apart
                 if long or _is_shared(kernel) != _is_shared(last):
