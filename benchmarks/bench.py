@@ -2,13 +2,14 @@
 All contenders side by side: times, memory and scores on the same splits.
 
     .venv/bin/python benchmarks/bench.py [--repeats 3] [--threads 1] [--sets sonar wdbc breast] [--only NAME ...]
-        [--author FOLDER --octave COMMAND] [--output benchmarks/results]
+        [--openblas CORE] [--author FOLDER --octave COMMAND] [--output benchmarks/results]
 
 Every fit is a process of its own, one at a time, with the same number of threads, and the contenders take turns:
-split 1 for all of them, then split 2. Contenders that are not part of this package are installed from PyPI into
-environments of their own under .bench; one that cannot be installed or run, or takes more than a minute, is reported as
-such. The author's program is run too if Octave and a checkout of it are given. Without BEMKL_DATA, the one set is
-scikit-learn's wdbc.
+split 1 for all of them, then split 2. Libraries choose their code for the processor themselves; OpenBLAS, which some
+contenders use and others do not, can be told to take that of another one (`--openblas Haswell` for AVX2). Contenders
+that are not part of this package are installed from PyPI into environments of their own under .bench; one that cannot
+be installed or run, or takes more than a minute, is reported as such. The author's program is run too if Octave and a
+checkout of it are given. Without BEMKL_DATA, the one set is scikit-learn's wdbc.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of every contender")
     parser.add_argument("--sets", nargs="*", default=[s for s in ("sonar", "wdbc", "breast") if s in available()])
     parser.add_argument("--only", nargs="*", default=list(CONTENDERS), help="contenders")
+    parser.add_argument("--openblas", metavar="CORE", help="processor that OpenBLAS takes this one for")
     parser.add_argument("--author", type=Path, help="checkout of the author's Matlab program")
     parser.add_argument("--octave", default="octave-cli", help="Octave")
     parser.add_argument("--output", type=Path, default=HERE / "results", help="folder for the results")
     options = parser.parse_args()
+    setting = settings(options.threads, options.openblas)
     environments = {name: environment(name) for name in sorted({CONTENDERS[c][0] for c in options.only})}
     lines: list[dict[str, Any]] = []
     names = [*options.only, *([AUTHOR] if options.author else [])]
@@ -65,15 +68,13 @@ def main() -> None:
                     if slow:
                         result = {"error": TOO_SLOW}
                     elif contender == AUTHOR:
-                        result = attempt(
-                            lambda: run_author(options.author, options.octave, Path(folder), settings(options.threads))
-                        )
+                        result = attempt(lambda: run_author(options.author, options.octave, Path(folder), setting))
                     else:
                         python = environments[CONTENDERS[contender][0]]
-                        result = fit(contender, python, Path(folder), options.threads)
+                        result = fit(contender, python, Path(folder), setting)
                     lines.append(about | result)
                     print(json.dumps(lines[-1]), flush=True)
-    write(lines, machine(options.threads), options.output)
+    write(lines, machine(options.threads, setting), options.output)
 
 
 def environment(name: str) -> Path | str:
@@ -110,23 +111,26 @@ def prepare(name: str, split: int, folder: Path) -> tuple[int, ...]:
     return kernels.shape
 
 
-def fit(contender: str, python: Path | str, folder: Path, threads: int) -> dict[str, Any]:
+def fit(contender: str, python: Path | str, folder: Path, setting: dict[str, str]) -> dict[str, Any]:
     """Run one contender in a process of its own."""
     if isinstance(python, str):
         return {"error": python}
     command = [python, HERE / "contenders.py", contender, folder]
 
     def run() -> dict[str, Any]:
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env=settings(threads), timeout=LIMIT)
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=setting, timeout=LIMIT)
         return dict(json.loads(done.stdout.splitlines()[-1]))
 
     return attempt(run)
 
 
-def settings(threads: int) -> dict[str, str]:
-    """Return the environment of every contender."""
+def settings(threads: int, openblas: str | None) -> dict[str, str]:
+    """Return the environment of every contender: that of the shell, but for what is set here."""
     names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
-    return os.environ | dict.fromkeys(names, str(threads)) | {"PYTHONWARNINGS": "ignore"}
+    # What a shell says to OpenBLAS would hold back those who use it, and nobody else.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
+    core = {} if openblas is None else {"OPENBLAS_CORETYPE": openblas}
+    return kept | dict.fromkeys(names, str(threads)) | {"PYTHONWARNINGS": "ignore"} | core
 
 
 def attempt(run: Any) -> dict[str, Any]:
@@ -145,8 +149,10 @@ def last_line(text: str) -> str:
     return lines[-1][:120] if lines else "no reason given"
 
 
-def machine(threads: int) -> dict[str, Any]:
+def machine(threads: int, setting: dict[str, str]) -> dict[str, Any]:
     """Describe what the benchmark ran on."""
+    look = "import numpy, threadpoolctl; print(*{k.get('architecture') for k in threadpoolctl.threadpool_info()})"
+    found = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True, env=setting)
     packages = {name: version(name) for name in ("bemkl", "numpy", "scipy", "scikit-learn")}
     processor = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
@@ -158,6 +164,7 @@ def machine(threads: int) -> dict[str, Any]:
         "processor": processor,
         "cores": os.cpu_count(),
         "threads": threads,
+        "NumPy's OpenBLAS for": found.stdout.strip(),
         "python": platform.python_version(),
         **packages,
         **pinned,

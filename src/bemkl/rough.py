@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.linalg.lapack import spotrf, spotrs
 
 from bemkl.arrays import Array
-from bemkl.linalg import checked_diagonal
+from bemkl.linalg import mirror
 
 Single = npt.NDArray[np.float32]
 
@@ -21,77 +21,61 @@ _RIDGES = (1e-5, 1e-4)
 """Added to a unit diagonal, because rounding hides what is smaller: the second for several thousand rows."""
 
 
-def rough_gram(matrix: Array, weights: Array) -> Array:
+def rough_solver(
+    matrix: Array, weights: Array, rest: Array, share: float, diagonal: Array
+) -> Callable[[Array], Array] | None:
     r"""
-    Sum the weighted outer products of the rows of a matrix, :math:`\sum_i w_i \boldsymbol x_i \boldsymbol x_i^\top`.
+    Factor a matrix, scaled to a unit diagonal and with a ridge of 1e-5 or 1e-4.
+
+    .. math:: \mathbf{X}^\top \operatorname{diag}(\boldsymbol w)\,\mathbf{X} + \kappa\,\mathbf{C} + \Lambda
 
     Parameters
     ----------
     matrix : ndarray of shape (n_rows, size)
-        The matrix.
+        X.
     weights : ndarray of shape (n_rows,)
-        Weights of the rows, not negative.
-
-    Returns
-    -------
-    ndarray of shape (size, size)
-        The sum.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rough_gram(np.full((2, 200), 1e100), np.ones(2))[0, :2].round(-195)
-    array([2.e+200, 2.e+200])
-    """
-    # Single precision has a small range: what is multiplied there is at most 1.
-    largest, heaviest = max(float(matrix.max()), -float(matrix.min())) or 1.0, float(weights.max()) or 1.0
-    roots = (np.sqrt(weights / heaviest) / largest)[:, None]
-    scaled = np.multiply(matrix, roots, out=np.empty(matrix.shape, np.float32), casting="same_kind")
-    total: Array = np.multiply(scaled.T @ scaled, heaviest * largest**2, dtype=np.float64)
-    return total
-
-
-def rough_solver(matrix: Array, name: str) -> Callable[[Array], Array] | None:
-    """
-    Factor a symmetric positive definite matrix, scaled to a unit diagonal and with a ridge of 1e-5 or 1e-4.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (size, size)
-        The matrix.
-    name : str
-        What the matrix is the precision of, for the error.
+        Weights w of its rows, not negative.
+    rest : ndarray of shape (size, size)
+        C, symmetric and positive semidefinite.
+    share : float
+        :math:`\kappa`, not negative.
+    diagonal : ndarray of shape (size,)
+        What is added on the diagonal, :math:`\Lambda`.
 
     Returns
     -------
     callable or None
-        Maps a right-hand side of shape (size,) to the solution; None where single precision finds the matrix
-        indefinite.
+        Maps a right-hand side of shape (size,) to the solution; None where the matrix is indefinite in single
+        precision, or not finite.
 
     Examples
     --------
     >>> import numpy as np
     >>> values = np.logspace(0, 40, 200)
-    >>> rough_solver(np.diag(values), "weights")(values)[:3].round(4)
+    >>> rough_solver(np.zeros((1, 200)), np.ones(1), np.eye(200), 0.0, values)(values)[:3].round(4)
     array([1., 1., 1.])
     """
-    scale = 1.0 / np.sqrt(checked_diagonal(matrix, name))
+    roots = np.sqrt(weights)[:, None] * matrix
+    whole = np.einsum("ij,ij->j", roots, roots) + share * rest.diagonal() + diagonal
+    if not ((whole > 0.0).all() and np.isfinite(whole).all()):
+        return None
+    scale = 1.0 / np.sqrt(whole)
+    # Columns are no longer than 1 now: nothing leaves the small range of single precision.
+    scaled = np.multiply(roots, scale, out=np.empty(roots.shape, np.float32), casting="same_kind")
+    system: Single = scaled.T @ scaled
+    for first in range(0, len(system), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        part = rest[rows] * (share * scale[rows, None])
+        part *= scale
+        system[rows] += part.astype(np.float32)
     for ridge in _RIDGES:
-        factor, failed = spotrf(_with_unit_diagonal(matrix, scale, ridge).T, lower=1, clean=0, overwrite_a=1)
+        system.flat[:: len(system) + 1] = 1.0 + ridge
+        factor, failed = spotrf(system.T, lower=1, clean=0, overwrite_a=1)
         if not failed and np.isfinite(factor.diagonal()).all():
             return partial(_solve, factor, scale)
-        checked_diagonal(matrix, name, wholly=True)
+        # The other half of the matrix is still there.
+        mirror(system.T)
     return None
-
-
-def _with_unit_diagonal(matrix: Array, scale: Array, ridge: float) -> Single:
-    """Scale a matrix in single precision."""
-    scaled = np.empty(matrix.shape, np.float32)
-    for first in range(0, len(matrix), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        scaled[rows] = matrix[rows] * scale * scale[rows, None]
-    scaled.flat[:: len(scaled) + 1] += ridge
-    return scaled
 
 
 def _solve(factor: Single, scale: Array, right: Array) -> Array:

@@ -14,13 +14,12 @@ from bemkl.inference.moves import Solve
 from bemkl.inference.protocols import Stack
 from bemkl.inference.recent import recall
 from bemkl.linalg import Cholesky
-from bemkl.rough import rough_gram, rough_solver
+from bemkl.rough import rough_solver
 
 Solvers = Callable[[slice], list[Solve]]
 Preconditioner = Callable[[Stack, Coupling, Approximation], Solvers]
 
 _NAME = "sample weights"
-_BLOCK = 128
 _MANY = 100
 """Basis points from which single precision saves time."""
 
@@ -56,19 +55,14 @@ def combined_kernel(stack: Stack, coupling: Coupling, approximation: Approximati
         return stack.combine(approximation.weights)
 
     def solver(o: int) -> Solve:
-        if len(combined().T) >= _MANY:
-            roughly = rough_solver(system(rough_gram(combined(), approximation.along[o]), o), _NAME)
+        along, across, lam = approximation.along[o], approximation.across[o], approximation.sample_precision[o]
+        if len(lam) >= _MANY:
+            roughly = rough_solver(combined(), along, stack.gram(), across, lam)
             if roughly is not None:
                 return roughly
-        root = np.sqrt(approximation.along[o])[:, None] * combined()
-        return Cholesky.of(system(root.T @ root, o), _NAME, overwrite=True).solve
-
-    def system(squared: Array, o: int) -> Array:
-        # Some rows at a time: another matrix of this size would be the peak of a fit of many samples.
-        for first in range(0, len(squared), _BLOCK):
-            rows = slice(first, first + _BLOCK)
-            squared[rows] += approximation.across[o] * stack.gram()[rows]
-        return _with_prior(squared, approximation.sample_precision[o])
+        root = np.sqrt(along)[:, None] * combined()
+        system = root.T @ root + across * stack.gram()
+        return Cholesky.of(_with_prior(system, lam), _NAME, overwrite=True).solve
 
     def solvers(outputs: slice) -> list[Solve]:
         wanted = range(*outputs.indices(n_outputs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -55,7 +56,7 @@ class FreeWeights:
     @property
     def bias_slices(self) -> list[slice]:
         """Where the biases of each block are."""
-        ends = np.cumsum(self.n_outputs).tolist()
+        ends = accumulate(self.n_outputs)
         return [slice(end - count, end) for end, count in zip(ends, self.n_outputs, strict=True)]
 
     @property

@@ -85,8 +85,11 @@ def compiled_products() -> Any:
     module or None
         The module; None without Numba.
     """
-    if not installed():
-        return None
+    return _product_loops() if installed() else None
+
+
+@cache
+def _product_loops() -> Any:
     from bemkl.kernels import product_loops  # compiles, or reads what was compiled, when it is first needed
 
     return product_loops

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ _SPARSE = 1 / 32
 _LOOK = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sparse:
     """
     A kernel matrix by its few numbers that are not zero, with the operations of `Full`.
@@ -121,6 +122,8 @@ class Sparse:
         ndarray of shape (n_outputs, n_basis)
             The products.
         """
+        if self.symmetric:
+            return self.multiply(rows)
         product: Array = (self.matrix.T @ rows.T).T
         return product
 
@@ -133,9 +136,15 @@ class Sparse:
         total : ndarray of shape (n_samples, n_basis)
             The sum.
         weight : float
-            The weight.
+            The weight; where it is 0, nothing is added.
         """
-        _add(self.matrix, total, weight)
+        if weight != 0.0:
+            total[self._places] += weight * self.matrix.data
+
+    @cached_property
+    def _places(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Rows and columns of the numbers, in their order in the matrix."""
+        return _places(self.matrix)
 
     def add_square_to(self, total: Array) -> None:
         r"""
@@ -146,7 +155,8 @@ class Sparse:
         total : ndarray of shape (n_basis, n_basis)
             The sum.
         """
-        _add(self.matrix.T @ self.matrix, total, 1.0)
+        square = self.matrix.T @ self.matrix
+        total[_places(square)] += square.data
 
     def rows(self, chosen: slice) -> Array:
         """
@@ -201,7 +211,7 @@ def looks_sparse(rows: npt.NDArray[Any]) -> bool:
     return bool(rows.size) and np.mean(sizes > _ROUNDING * sizes.max(axis=1, keepdims=True)) <= 2.0 * _SPARSE
 
 
-def _add(matrix: Any, total: Array, weight: float) -> None:
-    """Add a sparse matrix, times a weight, to a full one."""
-    places = matrix.tocoo()
-    total[places.row, places.col] += weight * places.data
+def _places(matrix: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return rows and columns of the numbers of a sparse matrix, in its own order."""
+    coordinates = matrix.tocoo()
+    return coordinates.row, coordinates.col

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -83,7 +84,7 @@ def _refuse_parameters(function: KernelFunction, parameters: Mapping[str, Any]) 
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Member:
     """
     One kernel of a group.
@@ -99,6 +100,12 @@ class Member:
     function: KernelFunction
     parameters: dict[str, Any]
 
+    @cached_property
+    def title(self) -> str:
+        """Function and parameters, readable; the same for all groups."""
+        shown = ", ".join(f"{_SHORT.get(key, key)}={_shown(value)}" for key, value in self.parameters.items())
+        return f"{self.function.name}({shown})" if shown else self.function.name
+
     def name_on(self, label: str) -> str:
         """
         Name this kernel readably.
@@ -113,8 +120,7 @@ class Member:
         str
             Function, parameters and group.
         """
-        shown = ", ".join(f"{_SHORT.get(key, key)}={_shown(value)}" for key, value in self.parameters.items())
-        return f"{self.function.name}({shown}) on {label}" if shown else f"{self.function.name} on {label}"
+        return f"{self.title} on {label}"
 
 
 def _shown(value: Any) -> str:
