@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -277,7 +278,7 @@ def _invert(matrix: Array, first: int, last: int) -> None:
     matrix[lower, upper] = dtrmm(1.0, matrix[lower, lower], corner, lower=1, overwrite_b=1)
 
 
-def mirror(matrix: Array) -> None:
+def mirror(matrix: npt.NDArray[np.floating[Any]]) -> None:
     """
     Copy what is above the diagonal below it, block by block.
 
