@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,16 +56,19 @@ def rough_solver(
     >>> rough_solver(np.zeros((1, 200)), np.ones(1), np.eye(200), 0.0, values)(values)[:3].round(4)
     array([1., 1., 1.])
     """
-    roots = np.sqrt(weights)[:, None] * matrix
-    whole = np.einsum("ij,ij->j", roots, roots) + share * rest.diagonal() + diagonal
+    roots, whole = np.sqrt(weights)[:, None], share * rest.diagonal() + diagonal
+    for rows in _blocks(matrix):
+        part = roots[rows] * matrix[rows]
+        whole += np.einsum("ij,ij->j", part, part)
     if not ((whole > 0.0).all() and np.isfinite(whole).all()):
         return None
     scale = 1.0 / np.sqrt(whole)
-    # Columns are no longer than 1 now: nothing leaves the small range of single precision.
-    scaled = np.multiply(roots, scale, out=np.empty(roots.shape, np.float32), casting="same_kind")
+    scaled = np.empty(matrix.shape, np.float32)
+    for rows in _blocks(matrix):
+        # Columns are no longer than 1 now: nothing leaves the small range of single precision.
+        np.multiply(roots[rows] * matrix[rows], scale, out=scaled[rows], casting="same_kind")
     system: Single = scaled.T @ scaled
-    for first in range(0, len(system), _BLOCK):
-        rows = slice(first, first + _BLOCK)
+    for rows in _blocks(system):
         part = rest[rows] * (share * scale[rows, None])
         part *= scale
         system[rows] += part.astype(np.float32)
@@ -76,6 +80,11 @@ def rough_solver(
         # The other half of the matrix is still there.
         mirror(system.T)
     return None
+
+
+def _blocks(matrix: npt.NDArray[Any]) -> Iterator[slice]:
+    """Cut the rows of a matrix into blocks."""
+    return (slice(first, first + _BLOCK) for first in range(0, len(matrix), _BLOCK))
 
 
 def _solve(factor: Single, scale: Array, right: Array) -> Array:
