@@ -98,10 +98,10 @@ def counted(problem: Problem) -> tuple[Any, Counter[str]]:
 
         return call
 
-    factor, gram = pair_factors.sample_precision_factor, preconditioners.rough_gram
+    factor, solver = pair_factors.sample_precision_factor, preconditioners.rough_solver
     with (
         patch.object(pair_factors, "sample_precision_factor", counting("a", factor)),
-        patch.object(preconditioners, "rough_gram", counting("p", gram)),
+        patch.object(preconditioners, "rough_solver", counting("p", solver)),
     ):
         return ascend(problem), counts
 

@@ -206,31 +206,12 @@ def inverse_and_logdet(matrix: Array, name: str, *, overwrite: bool = False) -> 
     return factor.inverse(overwrite=True), logdet
 
 
-def checked_diagonal(matrix: Array, name: str, *, wholly: bool = False) -> Array:
+def _checked_diagonal(matrix: Array, name: str, *, wholly: bool = False) -> Array:
     """
-    Return the diagonal of a matrix that may be positive definite.
+    Return the diagonal of a matrix that may be positive definite; refuse one that is not positive and finite.
 
     Numbers beside the diagonal that are not finite show in the diagonal of the Cholesky factor, or make it fail: only
-    then need all of them be looked at.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric.
-    name : str
-        What the matrix is the precision of, for the error.
-    wholly : bool
-        Whether to look at all numbers.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The diagonal.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the diagonal is not positive and finite, or something else is not finite.
+    then need the matrix be looked at wholly.
     """
     diagonal: Array = matrix.diagonal()
     if not ((diagonal > 0.0).all() and np.isfinite(matrix if wholly else diagonal).all()):
@@ -240,7 +221,7 @@ def checked_diagonal(matrix: Array, name: str, *, wholly: bool = False) -> Array
 
 def _factor(matrix: Array, name: str) -> Array:
     """Factor a matrix in its place, with the smallest jitter that makes it possible."""
-    diagonal = checked_diagonal(matrix, name).copy()
+    diagonal = _checked_diagonal(matrix, name).copy()
     for jitter in _JITTERS:
         matrix.flat[:: len(matrix) + 1] = (1.0 + jitter) * diagonal
         # The transpose of a symmetric matrix in C order is the matrix in LAPACK's order: nothing is copied.
@@ -250,7 +231,7 @@ def _factor(matrix: Array, name: str) -> Array:
         # The other half of the matrix is still there.
         mirror(matrix.T)
         matrix.flat[:: len(matrix) + 1] = diagonal
-        checked_diagonal(matrix, name, wholly=True)
+        _checked_diagonal(matrix, name, wholly=True)
     scale = 1.0 / np.sqrt(diagonal)
     smallest = float(np.linalg.eigvalsh(matrix * scale * scale[:, None])[0])
     raise np.linalg.LinAlgError(

@@ -13,7 +13,7 @@ from bemkl.inference.coupling import Coupling
 from bemkl.inference.moves import Solve
 from bemkl.inference.protocols import Stack
 from bemkl.inference.recent import recall
-from bemkl.linalg import Cholesky
+from bemkl.linalg import Cholesky, add_times
 from bemkl.rough import rough_solver
 
 Solvers = Callable[[slice], list[Solve]]
@@ -61,7 +61,8 @@ def combined_kernel(stack: Stack, coupling: Coupling, approximation: Approximati
             if roughly is not None:
                 return roughly
         root = np.sqrt(along)[:, None] * combined()
-        system = root.T @ root + across * stack.gram()
+        system: Array = root.T @ root
+        add_times(system[None], np.array([across]), stack.gram()[None])
         return Cholesky.of(_with_prior(system, lam), _NAME, overwrite=True).solve
 
     def solvers(outputs: slice) -> list[Solve]:
