@@ -263,7 +263,7 @@ P × P matrices (or P × 3N factors, from 9N kernels on), ten arrays over (outpu
 are of factors that turn out thinner than that, of covariances of the sample weights that stay as they are, and of the
 preconditioner, which single precision multiplies twice as fast. Single sweeps compute their preconditioner, a fit uses
 it again while it serves. The peak is over the building of the stack, single sweeps and a fit that starts afresh,
-without the state that the sweeps left. Below a few MB it is of the interpreter, not of the model.
+without the state that the sweeps left. Of models below some 10 MB, most of what is beyond 1.5 times is not in arrays.
 
 {table}
 
