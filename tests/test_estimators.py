@@ -217,7 +217,7 @@ class TestPrecomputed:
         new = self.forms(self.new)[form]
         assert_array_equal(model.predict_proba(new), given.predict_proba(self.new))
         assert_allclose(model.predict_proba(new), expected.predict_proba(NEW), rtol=1e-12)
-        # Small contributions are sums that cancel: that of 1.3e-4 here has terms of 1.2 together, whose rounding it has.
+        # Small contributions are sums that cancel: one of 1.3e-4 has terms of 1.2 together here, and their rounding.
         contributions = expected.contributions(NEW)
         assert_allclose(model.contributions(new), contributions, rtol=0, atol=1e-13 * np.abs(contributions).max())
         if form in ("stack", "dict"):
