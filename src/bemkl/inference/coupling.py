@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from bemkl.arrays import Array
+from bemkl.caching import lazy_property
 from bemkl.inference.moments import PairContext, Profile
 from bemkl.inference.pair_factors import intermediate_covariance, mean_coupling
 from bemkl.inference.per_output import PerOutput
@@ -196,7 +196,7 @@ class Coupling:
         right = (along[outputs] * _products(e, x))[:, None, :]
         return np.broadcast_to(e[:, None], (len(x), len(e), 1)), right, across[outputs]
 
-    @cached_property
+    @lazy_property
     def rank_one(self) -> tuple[Array, Array]:
         r"""
         Approximate the matrices between the kernels by one of rank one and a multiple of the identity.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from bemkl.arrays import Array
+from bemkl.caching import lazy_property
 from bemkl.inference.approximation import Approximation
 from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
@@ -89,12 +89,12 @@ class Intermediate:
     covariance: PerOutput
     logdet: Array
 
-    @cached_property
+    @lazy_property
     def scatter(self) -> list[Symmetric]:
         """Sums of the outer products of the means over the samples, one of size n_kernels an output."""
         return [gram([mean], self.covariance[o]) for o, mean in enumerate(self.mean)]
 
-    @cached_property
+    @lazy_property
     def total(self) -> Array:
         """Sums of the means over the samples, shape (n_outputs, n_kernels)."""
         total: Array = self.mean.sum(axis=2)
@@ -153,7 +153,7 @@ class MeanFieldPair:
     def _n_samples(self) -> int:
         return int(self.projection.shape[2])
 
-    @cached_property
+    @lazy_property
     def mean_residual(self) -> Array:
         """Squared distance of the mean of G from its projections, an output."""
         apart = self.intermediate.mean - self.projection

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import daxpy
 
 from bemkl.arrays import Array, refuse_nonfinite
+from bemkl.caching import lazy_property
 from bemkl.kernels.compiled import compiled_products
 
 _ROUNDING = 2.0**-52
@@ -98,7 +98,7 @@ class Family:
     exponents: npt.NDArray[np.intp]
     base: Array
 
-    @cached_property
+    @lazy_property
     def steps(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """How often what was there is squared, and then multiplied with the matrix, to get the next power."""
         pairs = pairwise([1, *self.exponents.tolist()])

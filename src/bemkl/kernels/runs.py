@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array, refuse_nonfinite
+from bemkl.caching import lazy_property
 from bemkl.kernels.compiled import compiled_products
 from bemkl.kernels.forms import RIDGE, Kernel, LowRank, refuse_root
 from bemkl.kernels.shelf import joined
@@ -62,19 +62,19 @@ class Run:
             return [LowRank(part, part) for part in (self.left[some] for some in rows)]
         return [LowRank(self.left[some], self.right[some]) for some in rows]
 
-    @cached_property
+    @lazy_property
     def squares(self) -> tuple[Array, Array]:
         """Squared lengths of the columns of both factors, each of shape (n_rows,)."""
         with np.errstate(over="ignore"):
             left = np.vecdot(self.left, self.left)
             return left, left if self.left is self.right else np.vecdot(self.right, self.right)
 
-    @cached_property
+    @lazy_property
     def ranks(self) -> npt.NDArray[np.intp]:
         """Ranks of the kernels, shape (n_members,)."""
         return np.diff(self.ends, prepend=0)
 
-    @cached_property
+    @lazy_property
     def row_members(self) -> npt.NDArray[np.intp]:
         """Number of the member that each row belongs to, shape (n_rows,)."""
         return np.repeat(np.arange(len(self.ends)), self.ranks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from bemkl.arrays import Array
+from bemkl.caching import lazy_property
 
 _ROUNDING = 2.0**-54
 """Share of a number that is lost when it is added to it."""
@@ -141,7 +141,7 @@ class Sparse:
         if weight != 0.0:
             total[self._places] += weight * self.matrix.data
 
-    @cached_property
+    @lazy_property
     def _places(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Rows and columns of the numbers, in their order in the matrix."""
         return _places(self.matrix)

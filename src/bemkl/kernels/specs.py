@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from bemkl.arrays import Array, standard_moments
+from bemkl.caching import lazy_property
 from bemkl.kernels.registry import NAMED, KernelFunction, Matrix, find_kernel
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
 from bemkl.kernels.views import Groups, Samples, split_missing
@@ -100,7 +100,7 @@ class Member:
     function: KernelFunction
     parameters: dict[str, Any]
 
-    @cached_property
+    @lazy_property
     def title(self) -> str:
         """Function and parameters, readable; the same for all groups."""
         shown = ", ".join(f"{_SHORT.get(key, key)}={_shown(value)}" for key, value in self.parameters.items())

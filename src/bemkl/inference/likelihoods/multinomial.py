@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from bemkl.arrays import Array
+from bemkl.caching import lazy_property
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 from bemkl.inference.summaries import Predictor
@@ -49,7 +49,7 @@ class ConeNormal:
     location: Array
     label: npt.NDArray[np.intp]
 
-    @cached_property
+    @lazy_property
     def _moments(self) -> tuple[Array, Array, Array]:
         """Log mass (n_samples,), shift of the means and curvature of the log mass, both (n_classes, n_samples)."""
         n_classes, n_samples = self.location.shape
