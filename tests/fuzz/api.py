@@ -1,0 +1,105 @@
+"""Cases of the estimators: fit, ask everything, judge."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
+from io import StringIO
+from types import FrameType
+
+from . import problems, session
+from .extras import fit, judge_extras
+from .judge import FaultError, judge_answers, judge_fit
+from .outcomes import Outcome
+from .problems import Case
+from .refusals import Finding, of_error, recorded_warnings
+from .session import QuestionError, Session
+from .shrink import simpler_problems
+
+NAME = "api"
+LIMIT = 30
+"""Seconds after which a case is too slow."""
+
+draw = problems.problem
+simpler = simpler_problems
+
+
+class TooSlow(BaseException):
+    """A case takes too long; not an Exception, so that nothing takes it for an error of its own."""
+
+
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise where something takes too long, if Python is still being run; a parent process sees to the rest."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def judge(case: Case) -> Outcome:
+    """Run a case, and say what came out."""
+    start, outcome = time.perf_counter(), Outcome(NAME, case["seed"], "result")
+    facts = {"hostility": case["hostility"], "about": case["estimator"], "odd": tuple(case["odd"])}
+    try:
+        here = Session.of(case)
+    except Exception as error:  # what cannot be made cannot be passed to anything
+        return replace(outcome, kind="not made", what=f"{type(error).__name__}: {error!s:.100}", **facts)
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()), recorded_warnings() as warned:
+        try:
+            with time_limit(LIMIT):
+                finding, detail = _finding(here)
+        except TooSlow:
+            finding, detail = Finding("slow", f"more than {LIMIT} s"), ""
+    if finding.kind in ("result", "refusal") and warned:
+        finding = warned[0]
+    seconds = round(time.perf_counter() - start, 3)
+    found = {"kind": finding.kind, "what": finding.what, "where": finding.where, "question": here.question}
+    return replace(outcome, seconds=seconds, detail=detail, **found, **facts)
+
+
+def _finding(here: Session) -> tuple[Finding, str]:
+    """Fit a model and judge it."""
+    fitted = False
+    try:
+        here.ask(session.model_expression(here.case), "model")
+        fit(here)
+        fitted = True
+        judge_fit(here)
+        judge_answers(here)
+        judge_extras(here)
+    except FaultError as fault:
+        what, *detail = fault.args
+        return Finding("fault", what, here.question.partition("(")[0]), str(*detail)
+    except QuestionError as raised:
+        found = of_error(raised.__cause__ or raised)
+        if fitted and found.kind == "refusal":
+            found = replace(found, kind="refusal after a fit")
+        return found, str(raised.__cause__)[:500]
+    for raised in here.refused:
+        found = of_error(raised.__cause__ or raised)
+        if found.kind != "refusal":
+            here.question = str(raised)
+            return found, str(raised.__cause__)[:500]
+    return Finding("result", ""), ""
+
+
+def script(case: Case, outcome: Outcome) -> str:
+    """Return a script that shows an outcome."""
+    rows = case["estimator"] == "BEMKLMultiTask" and not case["task"]["apart"]
+    questions = [f"model.fit(X, y{', task=task' if rows else ''})"]
+    if outcome.question and not outcome.question.startswith(("model = ", "model.fit(")):
+        questions.append(outcome.question if " = " in outcome.question else f"print({outcome.question})")
+    return f"# {outcome.kind}: {outcome.what}\n# {outcome.detail}\n".replace("\n#  \n", "\n") + session.script(
+        case, questions
+    )

@@ -1,0 +1,144 @@
+"""What must hold between fits: the same data in another order, form or file give the same model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .forms import SAME
+from .judge import close, hold
+from .session import Session
+
+_SAME_MODEL = 1e-6
+"""How far bounds of the same data in another order or form may be apart: iterations enlarge the rounding."""
+
+
+def fit(session: Session, name: str = "model", data: str = "X", target: str = "y") -> None:
+    """Fit a model."""
+    rows = session.case["estimator"] == "BEMKLMultiTask" and not session.case["task"]["apart"]
+    session.ask(f"{name}.fit({data}, {target}{', task=task' if rows else ''})")
+
+
+def judge_extras(session: Session) -> None:
+    """Ask the few questions that need another fit."""
+    for name in session.case["extras"]:
+        _EXTRAS[name](session)
+
+
+def _has_seed(session: Session) -> bool:
+    return session.case["options"].get("random_state", "None") in ("0", "1")
+
+
+def _is_multitask(session: Session) -> bool:
+    return bool(session.case["estimator"] == "BEMKLMultiTask")
+
+
+def _same_bits(session: Session, what: str) -> None:
+    """Compare the model with another one that has to be the same."""
+    model, other = session.names["model"], session.names["other"]
+    hold(model.lower_bound_ == other.lower_bound_, what, f"{model.lower_bound_!r} and {other.lower_bound_!r}")
+    hold(np.array_equal(model.kernel_weights_, other.kernel_weights_), what)
+
+
+def _twice(session: Session) -> None:
+    if _has_seed(session):
+        _fresh(session)
+        fit(session, "other")
+        _same_bits(session, "a second fit differs")
+
+
+def _fresh(session: Session) -> None:
+    """Make another model that has not been fitted, and goes its own way."""
+    session.ask("__import__('sklearn').base.clone(model)", "other")
+
+
+def _warm(session: Session) -> None:
+    model, options = session.names["model"], session.case["options"]
+    if _is_multitask(session) or options.get("n_init", "1") != "1":
+        return
+    before = model.lower_bound_
+    session.ask("__import__('copy').deepcopy(model).set_params(warm_start=True)", "other")
+    fit(session, "other")
+    after = session.names["other"].lower_bound_
+    hold(after >= before - 1e-8 * (1.0 + abs(before)), "a warm start lowers the bound", f"{before!r} to {after!r}")
+
+
+def _other_order(session: Session) -> None:
+    """Fit the same samples backwards: the bound has to be the same, where the path to it is short."""
+    case = session.case
+    simple = case["source"] == "table" and not _is_multitask(session) and case["hostility"] == "moderate"
+    if not simple or not {"landmarks", "n_init"}.isdisjoint(case["options"]) or "form of y" in case["odd"]:
+        return
+    session.ask("[V0[::-1], Y[::-1]]", "backwards")
+    for name, plain in (("straight", "V0, Y"), ("other", "*backwards")):
+        session.ask("__import__('sklearn').base.clone(model).set_params(acceleration=None, max_iter=3)", name)
+        session.ask(f"{name}.fit({plain})")
+    one, other = session.names["straight"].lower_bound_, session.names["other"].lower_bound_
+    close("the order of samples changes the bound", one, other, 1.0, _SAME_MODEL)
+
+
+def _as_array(session: Session) -> None:
+    """Fit the plain numbers: a form that holds the same ones has to give the same model."""
+    case = session.case
+    forms = {part["form"] for part in case["parts"]}
+    if case["source"] != "table" or _is_multitask(session) or not forms <= set(SAME.values()) or not _has_seed(session):
+        return
+    for name, data in (("straight", "X"), ("other", "V0")):
+        session.ask("__import__('sklearn').base.clone(model).set_params(acceleration=None, max_iter=3)", name)
+        fit(session, name, data)
+    one, other = session.names["straight"].lower_bound_, session.names["other"].lower_bound_
+    close("the form of X changes the bound", one, other, 1.0, _SAME_MODEL)
+
+
+def _saved(session: Session) -> None:
+    session.ask("__import__('tempfile').mkdtemp()", "folder")
+    try:
+        session.ask("save_model(model, folder + '/model.skops')")
+        session.ask("load_model(folder + '/model.skops')", "other")
+    finally:
+        session.ask("__import__('shutil').rmtree(folder)")
+    _same_answers(session, "a saved model differs")
+
+
+def _pickled(session: Session) -> None:
+    session.ask("__import__('pickle').loads(__import__('pickle').dumps(model))", "other")
+    _same_answers(session, "a pickled model differs")
+
+
+def _same_answers(session: Session, what: str) -> None:
+    _same_bits(session, what)
+    rows = _is_multitask(session) and not session.case["task"]["apart"]
+    data = "X, task=task" if rows else "X"
+    one, other = session.ask(f"model.predict({data})"), session.ask(f"other.predict({data})")
+    pairs = [(one[name], other[name]) for name in one] if isinstance(one, dict) else [(one, other)]
+    hold(all(np.array_equal(first, second) for first, second in pairs), what)
+
+
+def _shared(session: Session) -> None:
+    """Fit twice in a context that shares kernels."""
+    if not _has_seed(session):
+        return
+    with session.ask("shared_kernels()"):
+        for _ in range(2):
+            _fresh(session)
+            fit(session, "other")
+    _same_bits(session, "shared kernels change the model")
+
+
+def _selected(session: Session) -> None:
+    if _is_multitask(session):
+        return
+    found = session.ask("select_by_bound(model, {'intermediate_std': [0.3, 1.0], 'max_iter': [2]}, X, y)")
+    hold(np.isfinite(found.lower_bounds), "a bound of a candidate is not finite")
+    hold(found.best_index == int(np.argmax(found.lower_bounds)), "not the highest bound is selected")
+
+
+_EXTRAS = {
+    "twice": _twice,
+    "warm": _warm,
+    "rows in another order": _other_order,
+    "as an array": _as_array,
+    "saved": _saved,
+    "pickled": _pickled,
+    "shared": _shared,
+    "selected": _selected,
+}

@@ -1,0 +1,174 @@
+"""What must hold for the answers of a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .session import QuestionError, Session
+
+_CLOSE = 1e-9
+"""How far two ways to the same number may be apart, relative to the largest of the terms that they sum."""
+_ROUNDING = 1e-9
+"""How far a bound may fall, relative to its size; the engine itself warns at less."""
+
+
+class FaultError(AssertionError):
+    """Something does not hold."""
+
+
+def hold(truth: Any, what: str, detail: str = "") -> None:
+    """Refuse what is not true."""
+    if not np.all(truth):
+        raise FaultError(what, detail)
+
+
+def finite(what: str, values: Any) -> Any:
+    """Refuse numbers that are not finite."""
+    values = np.asarray(values, dtype=np.float64)
+    hold(np.isfinite(values), f"{what} not finite")
+    return values
+
+
+def close(what: str, one: Any, other: Any, size: Any = 0.0, tolerance: float = _CLOSE) -> None:
+    """Refuse numbers that differ by more than rounding."""
+    one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    hold(one.shape == other.shape, what, f"shapes {one.shape} and {other.shape}")
+    allowed = tolerance * (np.maximum(np.abs(one), np.abs(other)) + size) + 1e-300
+    gap = np.abs(one - other)
+    worst = float((gap / allowed).max()) if gap.size else 0.0
+    hold((gap <= allowed) | ~np.isfinite(allowed), what, f"{worst:.3g} times the tolerance")
+
+
+def judge_fit(session: Session) -> None:
+    """Look at the attributes of a fitted model."""
+    model = session.names["model"]
+    for name in ("kernel_weights_", "kernel_weights_std_", "lower_bound_", "dual_coef_", "intercept_"):
+        if hasattr(model, name):
+            finite(name, getattr(model, name))
+    hold(np.asarray(model.kernel_weights_std_) >= 0.0, "a deviation of a weight is negative")
+    if hasattr(model, "lower_bounds_"):
+        bounds = finite("lower_bounds_", model.lower_bounds_)
+        fall = np.diff(bounds, prepend=bounds[:1])
+        hold(fall >= -_ROUNDING * (1.0 + np.abs(bounds)), "the bound fell", f"by {-fall.min():.3g} of {bounds[-1]:.6g}")
+        hold(len(bounds) == model.n_iter_, "not one bound an iteration")
+        hold(bounds[-1] == model.lower_bound_, "lower_bound_ is not the last bound")
+    low, high = finite("weight_intervals", session.ask("model.weight_intervals(0.9)"))
+    hold(low <= high, "an interval of a weight is upside down")
+    if hasattr(model, "summary"):
+        session.ask("model.summary()")
+
+
+def judge_answers(session: Session) -> None:
+    """Ask about the samples of training, about some of them alone, and about new ones."""
+    ask = _QUESTIONS[session.case["estimator"]]
+    among_others = ask(session, "X")
+    for number, query in enumerate(session.case["queries"]):
+        if query["first"]:
+            alone = ask(session, f"new{number}")
+            for what, (values, _) in alone.items():
+                whole, size = among_others[what]
+                close(f"{what} of a sample depends on others", values, whole[: len(values)], size[: len(values)])
+            continue
+        try:
+            ask(session, f"new{number}")
+        except QuestionError as raised:
+            session.note(raised)
+
+
+def magnitude(model: Any, X: Any) -> Any:
+    """
+    Return how large the terms are that a decision is the sum of, one number a sample.
+
+    Differences within the rounding of these are none. No public method has them, so this reads the fitted parts.
+    """
+    found = []
+    for stack in model._blocks(X):
+        total = np.zeros(stack.values.shape[1])
+        for fitted in model._fitted:
+            weights = np.abs(fitted.weights.mean)[:, None, None]
+            products = np.abs(stack.values) @ np.abs(fitted.state.pair.sample_mean).T
+            total += (weights * products).sum(axis=(0, 2))
+        found.append(total)
+    return np.concatenate(found) * np.max(model._scale) + np.abs(model.intercept_).max()
+
+
+def _sums(session: Session, data: str, decision: Any) -> Any:
+    """Compare a decision with the sum of its contributions, and return the size of its terms."""
+    model = session.names["model"]
+    size = magnitude(model, session.names[data])
+    size = size.reshape(-1, *[1] * (decision.ndim - 1))
+    parts = finite("contributions", session.ask(f"model.contributions({data})"))
+    intercept = model.intercept_[0] if decision.ndim == 1 else model.intercept_
+    close("contributions and intercept_ do not sum to the decision", parts.sum(axis=1) + intercept, decision, size)
+    combined = finite("combined_kernel", session.ask(f"model.combined_kernel({data})"))
+    if combined.ndim == 2:
+        total = combined @ model.dual_coef_ + model.intercept_
+        total = total[:, 0] if decision.ndim == 1 else total
+        close("combined_kernel and dual_coef_ do not give the decision", total, decision, size)
+    return size
+
+
+Answers = dict[str, tuple[Any, Any]]
+
+
+def _classifier(session: Session, data: str) -> Answers:
+    model = session.names["model"]
+    decision = finite("decision_function", session.ask(f"model.decision_function({data})"))
+    size = _sums(session, data, decision)
+    probability = finite("predict_proba", session.ask(f"model.predict_proba({data})"))
+    hold((probability >= 0.0) & (probability <= 1.0), "a probability is not between 0 and 1")
+    labels = session.ask(f"model.predict({data})")
+    if model._several:
+        hold(labels == (decision > 0.0), "predict is not the sign of the decision")
+    else:
+        hold(np.abs(probability.sum(axis=1) - 1.0) < _CLOSE, "probabilities do not sum to one")
+        chosen = (decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        hold(labels == model.classes_[chosen], "predict is not the largest decision")
+    if data == "X":
+        _score(session)
+    return {"decision_function": (decision, size), "predict_proba": (probability, np.ones((len(probability), 1)))}
+
+
+def _regressor(session: Session, data: str) -> Answers:
+    mean = finite("predict", session.ask(f"model.predict({data})"))
+    size = _sums(session, data, mean)
+    again, std = session.ask(f"model.predict({data}, return_std=True)")
+    close("predict with and without return_std differ", again, mean, size)
+    hold(finite("std", std) >= 0.0, "a deviation is negative")
+    low, high = session.ask(f"model.predict_interval({data}, coverage=0.5)")
+    hold((finite("lower end", low) <= again) & (again <= finite("upper end", high)), "a mean is outside its interval")
+    if data == "X":
+        _score(session)
+    return {"predict": (mean, size), "std": (std, std)}
+
+
+def _score(session: Session) -> None:
+    """Score the samples of training, where there are scores."""
+    if len(session.case["target"]["values"]) > 1:
+        finite("score", session.ask("model.score(X, y)"))
+
+
+def _tasks(session: Session, data: str) -> Answers:
+    task = "" if session.case["task"]["apart"] else f", task={'task' if data == 'X' else data + '_task'}"
+    found = session.ask(f"model.predict({data}{task})")
+    std = session.ask(f"model.predict_std({data}{task})")
+    if isinstance(found, dict):
+        for name, values in found.items():
+            finite("predict_std", std[name])
+            if np.asarray(values).dtype.kind == "f":
+                finite("predict", values)
+        return {}
+    hold(finite("predict_std", std) >= 0.0, "a deviation is negative")
+    if np.asarray(found).dtype.kind == "f":
+        finite("predict", found)
+    return {"predict_std": (std, std)}
+
+
+_QUESTIONS: dict[str, Callable[[Session, str], Answers]] = {
+    "BEMKLClassifier": _classifier,
+    "BEMKLRegressor": _regressor,
+    "BEMKLMultiTask": _tasks,
+}

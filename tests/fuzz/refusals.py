@@ -1,0 +1,106 @@
+"""Which errors and warnings are fine: those of ours that name the argument and say the way out."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .kernels import PARAMETERS
+from .options import VALUES
+
+DOCUMENTED_WARNINGS = [
+    (ConvergenceWarning, r"max_iter=\d+ was reached"),
+    (UserWarning, r"unlabeled: no sample in y is marked"),
+    (UserWarning, r"X (has|does not have valid) feature names, but"),
+]
+"""Category and beginning of each warning that the documentation speaks of."""
+
+_ARGUMENTS = {"X", "y", "Z", "task", "kernels", "kernel", "specs", "on", "parameters", "standardise", "scaling"}
+_ARGUMENTS |= {"coverage", "names", "model", "grid", "estimator", "sample_weight", *PARAMETERS, *VALUES}
+_FOREIGN = re.compile(
+    r"could not be broadcast|ufunc|must not contain infs|math domain|cannot convert float|negative dimensions"
+    r"|not aligned|singular matrix|did not converge|out of bounds|invalid literal|could not convert string"
+    r"|truth value of|object is not|has no attribute|unexpected keyword|positional argument|inhomogeneous"
+    r"|unsupported operand|not supported between|setting an array element|zero-size array|buffer",
+    re.IGNORECASE,
+)
+_OURS, _CHECKS = "/bemkl/", "/sklearn/utils/"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came out of a case, if not a result: its kind, what was said, and where."""
+
+    kind: str
+    what: str
+    where: str = ""
+
+
+def of_error(error: BaseException) -> Finding:
+    """Tell a refusal from an error that no user should see."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = _where([(frame.filename, frame.name) for frame in frames])
+    if not isinstance(error, ValueError | TypeError):
+        return Finding("other error", f"{type(error).__name__}: {general(str(error))}", where)
+    innermost = frames[-1].filename if frames else ""
+    ours = _OURS in innermost or _CHECKS in innermost
+    kind = "refusal" if ours and is_sentence(str(error)) else "bare error"
+    return Finding(kind, f"{type(error).__name__}: {general(str(error))}", where)
+
+
+def is_sentence(message: str) -> bool:
+    """Tell whether a message has a sentence that names an argument, in words of ours."""
+    words = set(re.findall(r"\w+", message))
+    names = bool(words & _ARGUMENTS or "BEMKL" in message)
+    return len(message.split()) > 5 and names and not _FOREIGN.search(_without_asides(message))
+
+
+def _without_asides(message: str) -> str:
+    """Leave out what is in parentheses: there a sentence of ours may quote another library."""
+    while (shorter := re.sub(r"\([^()]*\)", "", message)) != message:
+        message = shorter
+    return message
+
+
+def general(message: str) -> str:
+    """Return a message without what changes from case to case."""
+    message = re.sub(r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|\{[^}]*\}|\([^)]*\)", "…", message)
+    message = re.sub(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?|\bnan\b|\binf\b", "#", message)
+    return " ".join(message.split())[:200]
+
+
+def _where(frames: list[tuple[str, str]]) -> str:
+    """Return the innermost place in the package."""
+    for filename, name in reversed(frames):
+        if _OURS in filename:
+            return f"{filename.rpartition(_OURS)[2]}:{name}"
+    return Path(frames[-1][0]).name + ":" + frames[-1][1] if frames else ""
+
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[Finding]]:
+    """Collect the warnings that nothing documents."""
+    found: list[Finding] = []
+
+    def record(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        known = any(issubclass(category, kind) and re.match(start, str(message)) for kind, start in DOCUMENTED_WARNINGS)
+        if not known:
+            frames, frame = [], sys._getframe(1)
+            while frame is not None:
+                frames.append((frame.f_code.co_filename, frame.f_code.co_name))
+                frame = frame.f_back
+            found.append(Finding("warning", f"{category.__name__}: {general(str(message))}", _where(frames[::-1])))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = record
+        yield found

@@ -1,0 +1,175 @@
+"""From a case that shows something to the smallest one that still does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+Case = dict[str, Any]
+
+
+def shrink(
+    case: Case, still: Callable[[Case], bool], simpler: Callable[[Case], Iterator[Case]], seconds: float
+) -> Case:
+    """
+    Take what is simpler as long as it still shows the same.
+
+    Parameters
+    ----------
+    case : dict
+        A case that shows something.
+    still : callable
+        Tells whether a case shows it.
+    simpler : callable
+        Yields cases that are a little simpler than one, the boldest first.
+    seconds : float
+        How long to try.
+
+    Returns
+    -------
+    dict
+        The simplest case found.
+    """
+    end = time.monotonic() + seconds
+    found = True
+    while found:
+        found = False
+        for candidate in simpler(case):
+            if time.monotonic() > end:
+                return case
+            if still(candidate):
+                case, found = candidate, True
+                break
+    return case
+
+
+def simpler_problems(case: Case) -> Iterator[Case]:
+    """Yield simpler cases of the estimators."""
+    for change in (_without_questions, _without_rows, _without_parts, _without_options, _plainer):
+        yield from change(case)
+
+
+def _changed(case: Case, **changes: Any) -> Case:
+    return deepcopy(case) | deepcopy(changes)
+
+
+def _without_questions(case: Case) -> Iterator[Case]:
+    if case["extras"]:
+        yield _changed(case, extras=[])
+    for position in range(len(case["extras"])):
+        yield _changed(case, extras=_without(case["extras"], position))
+    # Names of queries are numbers, so the others keep their places.
+    for position, query in enumerate(case["queries"]):
+        parts = [part | {"values": part["values"][:1]} for part in query["parts"]]
+        if case["source"] != "kernels" and parts != query["parts"]:
+            shorter = query | {"parts": parts} | ({"task": query["task"][:1]} if "task" in query else {})
+            yield _changed(case, queries=[*case["queries"][:position], shorter, *case["queries"][position + 1 :]])
+
+
+def _without_rows(case: Case) -> Iterator[Case]:
+    """Leave out half of the samples, a quarter, and so on down to one."""
+    n = len(case["target"]["values"])
+    size = n // 2
+    while size:
+        for first in range(0, n, size):
+            rows = [row for row in range(n) if not first <= row < first + size]
+            if rows:
+                yield _with_rows(case, rows)
+        size //= 2
+
+
+def _with_rows(case: Case, rows: list[int]) -> Case:
+    """Keep some samples; kernels of new ones lose the columns of those that are gone."""
+    smaller = deepcopy(case)
+    square = case["source"] == "kernels"
+    for part in smaller["parts"]:
+        if square:
+            part["values"] = np.array(part["values"])[:, rows][:, :, rows].tolist()
+        else:
+            part["values"] = [part["values"][row] for row in rows]
+    if square:
+        for query in smaller["queries"]:
+            for part in query["parts"]:
+                part["values"] = np.array(part["values"])[:, :, rows].tolist()
+    smaller["target"]["values"] = [case["target"]["values"][row] for row in rows]
+    if "task" in case:
+        smaller["task"]["values"] = [case["task"]["values"][row] for row in rows]
+    # The first samples alone are a question about rows that may be gone.
+    smaller["queries"] = [q | {"first": False} if q["first"] else q for q in smaller["queries"]]
+    return smaller
+
+
+def _without_parts(case: Case) -> Iterator[Case]:
+    """Leave out views, kernels, columns and families of kernels."""
+    for position in range(len(case["parts"]) if len(case["parts"]) > 1 else 0):
+        smaller = deepcopy(case)
+        for holder in (smaller, *smaller["queries"]):
+            holder["parts"] = _without(holder["parts"], position)
+        yield smaller
+    for place, part in enumerate(case["parts"]):
+        first = part["values"][0]
+        axis = 0 if case["source"] == "kernels" else 1
+        count = len(part["values"]) if axis == 0 else len(first) if isinstance(first, list) else 1
+        for position in range(count if count > 1 else 0):
+            smaller = deepcopy(case)
+            for holder in (smaller, *smaller["queries"]):
+                values = np.delete(np.array(holder["parts"][place]["values"]), position, axis=axis)
+                holder["parts"][place]["values"] = values.tolist()
+            yield smaller
+    if case["bank"] is not None:
+        yield _changed(case, bank=None)
+        specs = case["bank"]["specs"]
+        for position in range(len(specs) if len(specs) > 1 else 0):
+            yield _changed(case, bank=case["bank"] | {"specs": _without(specs, position)})
+        for name in ("standardise", "scaling"):
+            if case["bank"][name]:
+                yield _changed(case, bank=case["bank"] | {name: None})
+
+
+def _without_options(case: Case) -> Iterator[Case]:
+    """Bring options back to their defaults."""
+    for name in case["options"]:
+        if name != "kernels":
+            yield _changed(case, options={key: value for key, value in case["options"].items() if key != name})
+
+
+def _plainer(case: Case) -> Iterator[Case]:
+    """Take plain forms and round numbers."""
+    if case["target"]["form"] != "V":
+        yield _changed(case, target=case["target"] | {"form": "V"})
+    plain = "list(V)" if case["source"] == "kernels" else "V"
+    if any(part["form"] != plain for part in case["parts"]):
+        smaller = deepcopy(case)
+        for holder in (smaller, *smaller["queries"]):
+            for part in holder["parts"]:
+                part["form"] = plain
+        yield smaller
+    for round_off in (np.round, lambda values: np.round(values, 2), _two_digits):
+        smaller = deepcopy(case)
+        for part in smaller["parts"]:
+            part["values"] = _rounded(part["values"], round_off)
+        if smaller["parts"] != case["parts"]:
+            yield smaller
+        target = _rounded(case["target"]["values"], round_off)
+        if repr(target) != repr(case["target"]["values"]):
+            yield _changed(case, target=case["target"] | {"values": target})
+
+
+def _two_digits(values: Any) -> Any:
+    """Keep two digits of numbers of any size."""
+    return np.vectorize(lambda value: float(f"{value:.1e}"))(values)
+
+
+def _rounded(values: Any, round_off: Callable[[Any], Any]) -> Any:
+    table = np.array(values, dtype=object)
+    if not all(isinstance(value, float) for value in table.ravel()):
+        return values
+    return round_off(table.astype(float)).tolist()
+
+
+def _without(items: list[Any], position: int) -> list[Any]:
+    return [*items[:position], *items[position + 1 :]]
