@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Lock, local
+from threading import RLock, local
 from typing import Any
 
 import scipy.linalg.lapack  # noqa: F401  # loads SciPy's library, so that it can be found
 from threadpoolctl import ThreadpoolController
 
-_lock = Lock()
+_lock = RLock()
 _SMALL = 800
 """Rows up to which a second thread shortens a fit by no more than a fifth, and doubles what it takes of the machine."""
 
@@ -48,11 +49,21 @@ class _Pools:
             self._users -= 1
             self._here.users -= 1
             for library, count in zip(self.libraries, self._before, strict=True):
-                # OpenMP has a number for each thread, and every thread gives its own back. Other libraries have one for
-                # all: who leaves first must not change it under the others' hands.
-                own = getattr(library, "threading_layer", None) == "openmp"
-                if (self._here.users if own else self._users) == 0:
+                # Where there is one number for all, who leaves first must not change it under the others' hands.
+                if (self._here.users if _has_number_a_thread(library) else self._users) == 0:
                     _give_back(library, count)
+
+    def keep_own(self) -> None:
+        """Forget the threads that a forked process does not have, and give back what only they held."""
+        held, self._users = self._users, getattr(self._here, "users", 0)
+        for library, count in zip(self.libraries, self._before, strict=True):
+            if held and not self._users and not _has_number_a_thread(library):
+                _give_back(library, count)
+
+
+def _has_number_a_thread(library: Any) -> bool:
+    """Say whether every thread has a number of its own, as with OpenMP, and gives its own back."""
+    return getattr(library, "threading_layer", None) == "openmp"
 
 
 def _give_back(library: Any, count: int) -> None:
@@ -76,6 +87,27 @@ def _found_pools() -> tuple[_Pools, _Pools]:
     found = ThreadpoolController().select(user_api="blas").lib_controllers
     of_scipy = [library for library in found if Path(library.filepath).parent.name.lower().startswith("scipy")]
     return _Pools(of_scipy), _Pools([library for library in found if library not in of_scipy])
+
+
+def _before_fork() -> None:
+    """Wait until no other thread is in the middle of a change, which the child would never see the end of."""
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    """Give back what threads hold that are not there in the child; this one still gives its own back itself."""
+    if _found_pools.cache_info().currsize:
+        for pools in _found_pools():
+            pools.keep_own()
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where there are no forks
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 def one_thread_is_enough(n_rows: int) -> bool:
@@ -104,6 +136,10 @@ def one_pool(n_rows: int, *, mostly_scipy: bool = False) -> Iterator[None]:
     product. Alternating between two pools of two threads is several times slower than one thread; only factorisations
     and inverses are SciPy's, and one thread is enough for them. Products of small matrices are over before a second
     thread has done much, but it spins all the same.
+
+    A forked process gets back what threads of its parent were holding, unless the thread that forked holds it itself.
+    Libraries have locks of their own: what is promised is that none of ours is left locked, not that a process may be
+    forked while another thread imports, compiles a loop for the first time, or is inside a BLAS.
 
     Parameters
     ----------

@@ -1,0 +1,147 @@
+"""Forked processes: no lock of a thread that is not there, and the BLAS threads of before."""
+
+import os
+import signal
+import time
+import warnings
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+from bemkl import BEMKLClassifier, KernelBank, KernelSpec
+from bemkl.threads import _found_pools, _pools, one_pool
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+SMALL = 10
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = X[:, 0] > 0.0
+
+
+def outcome_of_child(work, seconds):
+    """Fork, work, and say whether that returned True; None for a child that had to be ended."""
+    with warnings.catch_warnings():
+        # Python 3.12 warns of what is tested here.
+        warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork")
+        child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if work() else 1)
+        finally:
+            os._exit(2)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def counts():
+    return [library.num_threads for pools in _pools() for library in pools.libraries]
+
+
+def set_counts(numbers):
+    """Set numbers of threads, and let any thread change them afterwards, whoever has set some before."""
+    libraries = [library for pools in _pools() for library in pools.libraries]
+    for library, number in zip(libraries, numbers, strict=True):
+        change_hands = getattr(library, "clear_controlling_thread", lambda **_: None)
+        change_hands(force=True)
+        library.set_num_threads(number)
+        change_hands(force=True)
+
+
+@pytest.fixture
+def two_threads():
+    """Two threads in every library, as on a machine with two cores."""
+    before = counts()
+    two = [2] * len(before)
+    set_counts(two)
+    yield two
+    set_counts(before)
+
+
+@pytest.fixture
+def other_thread():
+    """Run something in another thread for as long as a test lasts; it is handed the event that ends it."""
+    stop, threads = Event(), []
+
+    def start(work):
+        threads.append(Thread(target=work, args=(stop,)))
+        threads[-1].start()
+
+    yield start
+    stop.set()
+    for thread in threads:
+        thread.join(timeout=20.0)
+        assert not thread.is_alive()
+
+
+def nobody_holds():
+    return not any(pools._users for pools in _found_pools())
+
+
+def test_what_other_threads_hold_is_given_back(two_threads, other_thread):
+    held = Event()
+
+    def hold(stop):
+        with one_pool(SMALL):
+            held.set()
+            stop.wait(timeout=20.0)
+
+    def is_free():
+        free = counts() == two_threads and nobody_holds()
+        with one_pool(SMALL):
+            alone = counts() == [1] * len(two_threads)
+        return free and alone and counts() == two_threads and nobody_holds()
+
+    other_thread(hold)
+    assert held.wait(timeout=10.0)
+    assert outcome_of_child(is_free, seconds=10.0)
+    assert counts() == [1] * len(two_threads)
+
+
+def test_what_the_thread_holds_that_forked_is_its_own_to_give_back(two_threads, other_thread):
+    held = Event()
+
+    def hold(stop):
+        with one_pool(SMALL):
+            held.set()
+            stop.wait(timeout=20.0)
+
+    def gives_back():
+        alone = counts() == [1] * len(two_threads)
+        pool.__exit__(None, None, None)
+        return alone and counts() == two_threads and nobody_holds()
+
+    other_thread(hold)
+    assert held.wait(timeout=10.0)
+    pool = one_pool(SMALL)
+    with pool:
+        assert outcome_of_child(gives_back, seconds=10.0)
+
+
+def test_children_of_a_busy_process_fit(other_thread):
+    """Whatever the other thread is in the middle of, and however often it is tried."""
+    bank = KernelBank([KernelSpec("gaussian", "each", {"width": [0.5, 2.0]})], standardise=True)
+
+    def fit(max_iter=3):
+        return BEMKLClassifier(bank, tol=None, max_iter=max_iter).fit(X, Y)
+
+    def fits_and_holds_nothing():
+        return np.isfinite(fit().lower_bound_) and nobody_holds()
+
+    def keep_fitting(stop):
+        while not stop.is_set():
+            fit(20)
+
+    fit()
+    other_thread(keep_fitting)
+    end, outcomes = time.monotonic() + 5.0, []
+    while len(outcomes) < 15 and time.monotonic() < end:
+        outcomes.append(outcome_of_child(fits_and_holds_nothing, seconds=6.0))
+    assert outcomes == [True] * len(outcomes)
