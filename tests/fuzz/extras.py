@@ -53,7 +53,7 @@ def _fresh(session: Session) -> None:
 
 def _warm(session: Session) -> None:
     model, options = session.names["model"], session.case["options"]
-    if _is_multitask(session) or options.get("n_init", "1") != "1":
+    if _is_multitask(session) or "landmarks" in options or options.get("n_init", "1") != "1":
         return
     before = model.lower_bound_
     session.ask("__import__('copy').deepcopy(model).set_params(warm_start=True)", "other")

@@ -73,7 +73,9 @@ def _without_asides(message: str) -> str:
 
 def general(message: str) -> str:
     """Return a message without what changes from case to case."""
-    message = re.sub(r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|\{[^}]*\}|\([^)]*\)", "…", message)
+    message = re.sub(r"'[^']*'|\"[^\"]*\"", "…", message)
+    while (shorter := re.sub(r"\[[^][]*\]|\{[^{}]*\}|\([^()]*\)", "…", message)) != message:
+        message = shorter
     message = re.sub(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?|\bnan\b|\binf\b", "#", message)
     return " ".join(message.split())[:200]
 

@@ -50,7 +50,19 @@ def shrink(
 def simpler_problems(case: Case) -> Iterator[Case]:
     """Yield simpler cases of the estimators."""
     for change in (_without_questions, _without_rows, _without_parts, _without_options, _plainer):
-        yield from change(case)
+        yield from map(_in_step, change(case))
+
+
+def _in_step(case: Case) -> Case:
+    """Take the first samples, which are asked for alone too, from those of training again."""
+    square = case["source"] == "kernels"
+    for query in [query for query in case["queries"] if query["first"]]:
+        for part, whole in zip(query["parts"], case["parts"], strict=True):
+            count = len(part["values"][0] if square else part["values"])
+            part["values"] = [kernel[:count] for kernel in whole["values"]] if square else whole["values"][:count]
+            if "task" in query:
+                query["task"] = case["task"]["values"][: len(part["values"])]
+    return case
 
 
 def _changed(case: Case, **changes: Any) -> Case:
@@ -98,8 +110,6 @@ def _with_rows(case: Case, rows: list[int]) -> Case:
     smaller["target"]["values"] = [case["target"]["values"][row] for row in rows]
     if "task" in case:
         smaller["task"]["values"] = [case["task"]["values"][row] for row in rows]
-    # The first samples alone are a question about rows that may be gone.
-    smaller["queries"] = [q | {"first": False} if q["first"] else q for q in smaller["queries"]]
     return smaller
 
 
