@@ -75,6 +75,7 @@ INFERENCE_ORDER = [
     "priors",
     "marginals",
     "moments",
+    "graded",
     "posteriors",
     "summaries",
     "protocols",

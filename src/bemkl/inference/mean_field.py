@@ -9,6 +9,7 @@ import numpy as np
 from bemkl.arrays import Array
 from bemkl.caching import lazy_property
 from bemkl.inference.approximation import Approximation
+from bemkl.inference.graded import GradedFactor, PrecisionFactor, needs_root
 from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
 from bemkl.inference.symmetric import Symmetric
@@ -300,7 +301,25 @@ class MeanFieldPair:
         spread: Array = self._n_samples * (self.intermediate.covariance @ direction) @ direction
         return spread
 
-    def sample_precision_factor(self, gram: Array, output: int) -> Cholesky:
+    def needs_root(self, gram: Array) -> bool:
+        """
+        Say whether the covariances of a need a root of the gram matrix, because their inverses would lose digits.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n_basis, n_basis)
+            Gram matrix of the training stack.
+
+        Returns
+        -------
+        bool
+            Whether those of any output do.
+        """
+        n_kernels = self.projection.shape[1]
+        parts = zip(self.sample.diagonal, self.sample.scale, strict=True)
+        return any(needs_root(gram, diagonal, float(scale), n_kernels) for diagonal, scale in parts)
+
+    def sample_precision_factor(self, gram: Array, output: int, root: Array | None = None) -> PrecisionFactor:
         """
         Rebuild the factor of the inverse covariance of a for one output.
 
@@ -310,13 +329,18 @@ class MeanFieldPair:
             Gram matrix of the training stack.
         output : int
             Which output.
+        root : ndarray of shape (n_rows, n_basis), optional
+            Root of the gram matrix, where it is needed.
 
         Returns
         -------
-        Cholesky
+        Cholesky or GradedFactor
             The factor.
         """
-        return sample_precision_factor(gram, self.sample.diagonal[output], self.sample.scale[output])
+        diagonal, scale = self.sample.diagonal[output], float(self.sample.scale[output])
+        if root is not None:
+            return GradedFactor.of(root, diagonal, scale)
+        return sample_precision_factor(gram, diagonal, scale)
 
 
 def sample_precision_factor(gram: Array, diagonal: Array, scale: float) -> Cholesky:

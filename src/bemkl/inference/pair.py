@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bemkl.arrays import Array, finite_number, whole_number
+from bemkl.inference.graded import GradedFactor, PrecisionFactor
 from bemkl.inference.joint_means import fixed_targets, update_means
 from bemkl.inference.mean_field import MeanFieldPair, unit_pair
 from bemkl.inference.moments import PairContext
@@ -113,12 +114,50 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
     gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
     pull = upsilon[:, None] * stack.backproject(pair.intermediate.mean)
 
-    def mean_of(o: int, factor: Cholesky | None) -> Array:
+    def mean_of(o: int, factor: PrecisionFactor | None) -> Array:
         assert factor is not None, "no covariance stays"
-        return refined_solve(factor.solve, lambda mean: pull[o] - lam[o] * mean - upsilon[o] * (gram @ mean), pull[o])
+        if isinstance(factor, Cholesky):
+            return refined_solve(
+                factor.solve, lambda mean: pull[o] - lam[o] * mean - upsilon[o] * (gram @ mean), pull[o]
+            )
+        return _climbed(stack, factor, pair.sample.mean[o], pair.intermediate.mean[o], (lam[o], float(upsilon[o])))
 
     sample = sample_factor(stack, context, mean_of)
     return replace(pair, sample=sample, projection=stack.project(sample.mean))
+
+
+def _climbed(
+    stack: Stack, factor: GradedFactor, mean: Array, intermediate: Array, precisions: tuple[Array, float]
+) -> Array:
+    r"""
+    Return means of a after some steps from the current ones, each as long as is best.
+
+    .. math:: \boldsymbol r = \tilde\upsilon \sum_m \mathbf{K}_m^\top (\tilde{\boldsymbol g}^m - \mathbf{K}_m
+              \tilde{\boldsymbol a}) - \tilde{\boldsymbol\lambda} \circ \tilde{\boldsymbol a}, \qquad
+              \boldsymbol x = \Sigma(\boldsymbol a)\,\boldsymbol r, \qquad
+              \tilde{\boldsymbol a} \leftarrow \tilde{\boldsymbol a} + \frac{\boldsymbol x^\top \boldsymbol r}
+              {\boldsymbol x^\top \Sigma(\boldsymbol a)^{-1} \boldsymbol x}\,\boldsymbol x
+
+    The first step would be the last one without rounding. With it, a step that lowers the bound is not taken.
+    """
+    lam, upsilon = precisions
+    apart = intermediate - stack.project(mean[None])[0]
+    loss = upsilon * float(np.vdot(apart, apart)) + float(lam * mean @ mean)
+    for _ in range(_STARTING_STEPS):
+        step = factor.solve(upsilon * stack.backproject(apart[None])[0] - lam * mean)
+        projected = stack.project(step[None])[0]
+        # From the projection, which is exact where products with the residual are rounding.
+        slope = upsilon * float(np.vdot(projected, apart)) - float(lam * mean @ step)
+        curvature = upsilon * float(np.vdot(projected, projected)) + float(lam * step @ step)
+        if not (0.0 < slope < np.inf and curvature < np.inf):
+            break
+        reached = mean + slope / curvature * step
+        apart = intermediate - stack.project(reached[None])[0]
+        previous, loss = loss, upsilon * float(np.vdot(apart, apart)) + float(lam * reached @ reached)
+        if not loss < previous:
+            break
+        mean = reached
+    return mean
 
 
 def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:

@@ -8,17 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
+from bemkl.inference.graded import GradedFactor, PrecisionFactor, needs_root
 from bemkl.inference.mean_field import Intermediate, SampleWeights, sample_precision_factor
 from bemkl.inference.moments import PairContext
 from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
-from bemkl.linalg import Cholesky
+from bemkl.inference.recent import recall_root
 
 
 def sample_factor(
     stack: Stack,
     context: PairContext,
-    mean_of: Callable[[int, Cholesky | None], Array],
+    mean_of: Callable[[int, PrecisionFactor | None], Array],
     previous: SampleWeights | None = None,
     staying: npt.NDArray[np.bool_] | None = None,
 ) -> SampleWeights:
@@ -52,18 +53,26 @@ def sample_factor(
     mean, variance, diagonal = np.empty((3, *lam.shape))
     logdet, trace, scale = np.empty((3, len(lam)))
     for o in range(len(lam)):
-        factor: Cholesky | None = None
+        factor: PrecisionFactor | None = None
         if previous is not None and staying is not None and staying[o]:
             variance[o], logdet[o], trace[o] = previous.variance[o], previous.logdet[o], previous.trace[o]
             diagonal[o], scale[o] = previous.diagonal[o], previous.scale[o]
         else:
-            factor = sample_precision_factor(gram, lam[o], upsilon[o])
+            factor = _precision_factor(stack, lam[o], upsilon[o])
             logdet[o], diagonal[o], scale[o] = factor.inverse_logdet, lam[o], upsilon[o]
         mean[o] = mean_of(o, factor)
         if factor is not None:
             variance[o] = factor.inverse_diagonal(overwrite=True)
             trace[o] = (len(gram) - lam[o] @ variance[o]) / upsilon[o]
     return SampleWeights(mean, variance, logdet, trace, diagonal, scale)
+
+
+def _precision_factor(stack: Stack, diagonal: Array, scale: float) -> PrecisionFactor:
+    """Factor the inverse covariance of the sample weights of one output, by a root where their sum loses digits."""
+    gram = stack.gram()
+    if needs_root(gram, diagonal, scale, stack.shape[0]):
+        return GradedFactor.of(recall_root(stack), diagonal, float(scale))
+    return sample_precision_factor(gram, diagonal, scale)
 
 
 def loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array:

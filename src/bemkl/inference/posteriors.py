@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from bemkl.arrays import Array
+from bemkl.inference.graded import PrecisionFactor
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
 from bemkl.inference.symmetric import Symmetric
-from bemkl.linalg import Cholesky
 
 
 class PairPosterior(Protocol):
@@ -60,7 +60,10 @@ class PairPosterior(Protocol):
     def scaled(self, factor: float, *, spread: bool) -> PairPosterior:
         """Multiply the means by a factor, and with the spread also the deviations."""
 
-    def sample_precision_factor(self, gram: Array, output: int) -> Cholesky:
+    def needs_root(self, gram: Array) -> bool:
+        """Say whether covariances of a need a root of the gram matrix of the training stack."""
+
+    def sample_precision_factor(self, gram: Array, output: int, root: Array | None = None) -> PrecisionFactor:
         """Factor of the inverse covariance of a for one output, from the gram matrix of the training stack."""
 
 

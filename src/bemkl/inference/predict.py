@@ -12,6 +12,7 @@ from bemkl.arrays import Array, whole_number
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.problem import Problem, require_plug_in
 from bemkl.inference.protocols import AnyLikelihood, Rule, Stack
+from bemkl.inference.recent import root_of_gram
 from bemkl.inference.state import BlockState, State, check_state
 from bemkl.threads import one_pool
 
@@ -62,12 +63,15 @@ class FittedBlock:
         Posterior of the block.
     weights : WeightMoments
         Moments of its biases and kernel weights.
+    root : ndarray of shape (n_rows, n_basis), optional
+        Root of the gram matrix, where kernels are so large that covariances need it.
     """
 
     likelihood: AnyLikelihood
     gram: Array
     state: BlockState
     weights: WeightMoments
+    root: Array | None = None
 
     def project(self, stack: Stack) -> Array:
         r"""
@@ -182,10 +186,10 @@ class FittedBlock:
 
     def _passes(self, stack: Stack) -> Iterator[tuple[slice, Array, list[tuple[int, Whitener]]]]:
         """Yield rows of the kernels with roots of covariances: one pass a group of outputs, with bounded memory."""
-        n_kernels, n_samples, n_basis = stack.shape
+        pair, (n_kernels, n_samples, n_basis) = self.state.pair, stack.shape
         for outputs in _runs(self.state.n_outputs, 8 * n_basis * n_basis):
             numbers = range(outputs.start, outputs.stop)
-            whiteners = [(o, self.state.pair.sample_precision_factor(self.gram, o).whitener()) for o in numbers]
+            whiteners = [(o, pair.sample_precision_factor(self.gram, o, self.root).whitener()) for o in numbers]
             for rows in _runs(n_samples, 8 * n_kernels * n_basis):
                 yield rows, stack.rows(rows), whiteners
 
@@ -264,8 +268,10 @@ def fitted_block(problem: Problem, state: State, block: int = 0) -> FittedBlock:
     FittedBlock
         The block without its kernels.
     """
-    fitted = problem.blocks[block]
-    return FittedBlock(fitted.likelihood, fitted.stack.gram(), state.blocks[block], state.weights.moments(block))
+    fitted, here = problem.blocks[block], state.blocks[block]
+    gram = fitted.stack.gram()
+    root = root_of_gram(fitted.stack) if here.pair.needs_root(gram) else None
+    return FittedBlock(fitted.likelihood, gram, here, state.weights.moments(block), root)
 
 
 def _check(problem: Problem, state: State, stack: Stack, block: int, predictive: str) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from bemkl.arrays import Array
+from bemkl.inference.graded import graded_qr
 from bemkl.inference.protocols import Stack
 
 T = TypeVar("T")
+
+_BLOCK_BYTES = 32 * 2**20
 
 
 class RecentStack:
@@ -39,6 +42,7 @@ class RecentStack:
         self.gram, self.rows = stack.gram, stack.rows
         self._sum: tuple[Array, Array] | None = None
         self._made: tuple[object, Any] | None = None
+        self._root: Array | None = None
 
     def combine(self, weights: Array) -> Array:
         """
@@ -58,6 +62,19 @@ class RecentStack:
             self._sum = None  # two such matrices are never needed at a time
             self._sum = weights.copy(), self._stack.combine(weights)
         return self._sum[1]
+
+    def root(self) -> Array:
+        """
+        Return a root of the sum of squared kernels, made once.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_basis)
+            The root.
+        """
+        if self._root is None:
+            self._root = root_of_gram(self._stack)
+        return self._root
 
     def recall(self, settings: object, make: Callable[[], T]) -> T:
         """
@@ -101,6 +118,54 @@ def recall(stack: Stack, settings: object, make: Callable[[], T]) -> T:
         What was made.
     """
     return stack.recall(settings, make) if isinstance(stack, RecentStack) else make()
+
+
+def root_of_gram(stack: Stack) -> Array:
+    r"""
+    Return S with :math:`\mathbf{S}^\top\mathbf{S} = \mathbf{C}`, from the kernels' rows.
+
+    Parameters
+    ----------
+    stack : Stack
+        Training kernels.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_basis)
+        The root; no more rows than columns.
+    """
+    n_basis = stack.shape[2]
+    root = np.empty((0, n_basis))
+    for rows in _row_blocks(stack):
+        triangle, order = graded_qr(np.concatenate([root, rows]))
+        root = np.empty_like(triangle)
+        root[:, order] = triangle
+    return root
+
+
+def _row_blocks(stack: Stack) -> Iterator[Array]:
+    """Yield the rows of all kernels, some samples at a time."""
+    n_kernels, n_samples, n_basis = stack.shape
+    step = max(1, _BLOCK_BYTES // (8 * n_kernels * n_basis))
+    for first in range(0, n_samples, step):
+        yield stack.rows(slice(first, min(first + step, n_samples))).reshape(-1, n_basis)
+
+
+def recall_root(stack: Stack) -> Array:
+    """
+    Return a root of a stack's sum of squared kernels, made once if the stack remembers.
+
+    Parameters
+    ----------
+    stack : Stack
+        The stack.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_basis)
+        The root.
+    """
+    return stack.root() if isinstance(stack, RecentStack) else root_of_gram(stack)
 
 
 def remembering(stacks: Sequence[Stack]) -> list[RecentStack]:
