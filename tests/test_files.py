@@ -147,7 +147,7 @@ class TestTables:
 
     def test_pickles_are_not_loaded(self, tmp_path):
         np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-        assert "not a file of NumPy" in problem(read_table, tmp_path / "x.npy")
+        assert "got an array of object" in problem(read_table, tmp_path / "x.npy")
 
     def test_ids(self, tmp_path):
         table = read_table(write(tmp_path / "t.csv", ["id", "x"], [["a", 1], ["b", 2], ["a", 3]]))

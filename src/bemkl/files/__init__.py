@@ -1,7 +1,9 @@
 """Tables, views, matrices and targets on disk, and the samples that they become."""
 
+from bemkl.files.cells import guarded
 from bemkl.files.mixed import Mixed, MixedKernels
 from bemkl.files.problems import InputError, listed
+from bemkl.files.reading import delimiter_of, refuse_missing
 from bemkl.files.recipe import Recipe
 from bemkl.files.repairs import KernelRepair
 from bemkl.files.samples import new_samples, training_samples
@@ -16,8 +18,11 @@ __all__ = [
     "MixedKernels",
     "Recipe",
     "Sources",
+    "delimiter_of",
+    "guarded",
     "listed",
     "new_samples",
+    "refuse_missing",
     "refuse_output",
     "training_samples",
     "write_whole",

@@ -10,9 +10,11 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.files.matfiles import read_matfile
+from bemkl.files.numpyfiles import load_array
 from bemkl.files.problems import InputError, listed
-from bemkl.files.reading import DELIMITERS, load_array, read_lines, refuse_missing
+from bemkl.files.reading import DELIMITERS, read_lines, refuse_missing
 from bemkl.files.tables import is_id_name, read_number, refuse_duplicates
+from bemkl.visible import one_line
 
 MATRIX_ENDINGS = (".npy", ".npz", ".mat", *DELIMITERS)
 """Endings of files that `read_matrices` knows."""
@@ -95,8 +97,8 @@ def _read_variables(path: Path, ending: str) -> dict[str, Any]:
     else:
         try:
             arrays = read_matfile(path)
-        except (ValueError, ImportError, OSError) as error:
-            raise InputError(f"{path}: cannot be read.", f"{error!s:.200}") from None
+        except (ValueError, ImportError) as error:
+            raise InputError(f"{path}: cannot be read.", one_line(error)) from None
         # A scalar or a vector of MATLAB is a matrix too; a vector alone is the kernel of one new sample.
         for least in (2, 1):
             found = {name: values for name, values in arrays.items() if min(values.shape) >= least < values.size}

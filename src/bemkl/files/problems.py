@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bemkl.visible import shortened, visible
+
+_LONGEST_NAME = 80
+
 
 class InputError(ValueError):
     """
@@ -18,7 +22,8 @@ class InputError(ValueError):
     """
 
     def __init__(self, what: str, advice: str) -> None:
-        super().__init__(f"{what}\n{advice}")
+        # Names from files may hold ends of lines, and the two parts are told by the first one.
+        super().__init__(f"{visible(what)}\n{visible(advice)}")
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
@@ -42,5 +47,5 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
-    shown = ", ".join(names[:most])
+    shown = ", ".join(shortened(name, _LONGEST_NAME) for name in names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown

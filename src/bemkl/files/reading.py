@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import csv
-import zipfile
-import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from bemkl.files.cells import unguarded
+from bemkl.files.numpyfiles import load_array
+from bemkl.files.parquet import read_parquet
 from bemkl.files.problems import InputError, listed
-from bemkl.files.tables import Cells, FileTable, read_number
+from bemkl.files.tables import FileTable, read_number, refuse_same_names
+from bemkl.visible import one_line
 
 TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npy")
 """Endings of files that `read_table` knows."""
 
-_EXACT = 2**53
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """What is between the cells of a text file, by its ending."""
 
@@ -45,10 +46,10 @@ def read_table(path: Path, delimiter: str | None = None) -> FileTable:
     refuse_missing(path)
     if ending == ".npy":
         return _read_array(path)
-    return _read_parquet(path) if ending == ".parquet" else _read_text(path, delimiter or DELIMITERS[ending])
+    return read_parquet(path) if ending == ".parquet" else _read_text(path, delimiter or DELIMITERS[ending])
 
 
-def refuse_missing(path: Path) -> None:
+def refuse_missing(path: Path, advice: str = "Check the path.") -> None:
     """
     Refuse a path that is no file.
 
@@ -56,10 +57,34 @@ def refuse_missing(path: Path) -> None:
     ----------
     path : Path
         The path.
+    advice : str
+        What to do where there is nothing.
     """
-    if not path.is_file():
-        there = "is a folder" if path.is_dir() else "does not exist"
-        raise InputError(f"{path}: the file {there}.", "Check the path.")
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder.", "Name a file in it.")
+    if path.exists():
+        raise InputError(f"{path}: is no regular file.", "Write its content to a file first.")
+    link = f", it is a link to {path.readlink()}" if path.is_symlink() else ""
+    raise InputError(f"{path}: the file does not exist{link}.", advice)
+
+
+def delimiter_of(path: Path) -> str:
+    """
+    Return what is between the cells of a text file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    str
+        What its ending says; a comma for any other.
+    """
+    return DELIMITERS.get(path.suffix.lower(), ",")
 
 
 def read_lines(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
@@ -85,16 +110,25 @@ def read_lines(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
     rows, lines = [], []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=delimiter)
+            reader = csv.reader(_text_lines(path, file), delimiter=delimiter, strict=True)
             for row in reader:
                 if any(cell.strip() for cell in row):
-                    rows.append(row)
+                    rows.append(list(map(unguarded, row)) if "'" in "".join(row) else row)
                     lines.append(reader.line_num)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not a text file with cells ({error}).", "Save it as CSV in UTF-8.") from None
+        what = f"{path}: not a text file with cells ({one_line(error)})."
+        raise InputError(what, "Save it as CSV in UTF-8, and end quotes where they begin.") from None
     if not rows:
         raise InputError(f"{path}: the file is empty.", "Check the path.")
     return rows, lines
+
+
+def _text_lines(path: Path, file: Iterable[str]) -> Iterator[str]:
+    """Pass lines on, and refuse what is no text: NumPy would take an id that ends with such a sign for another one."""
+    for line in file:
+        if "\0" in line:
+            raise InputError(f"{path}: not a text file, there are zero bytes in it.", "Save it as CSV in UTF-8.")
+        yield line
 
 
 def _read_text(path: Path, delimiter: str) -> FileTable:
@@ -106,11 +140,7 @@ def _read_text(path: Path, delimiter: str) -> FileTable:
             f"{path}: the first row holds numbers ({listed(header, 3)}), expected names of columns.",
             "Put a row of names on top, or save the numbers as NPY.",
         )
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
-        raise InputError(
-            f"{path}: columns need different names, there is more than one {twice[0]!r}.", "Rename one of them."
-        )
+    refuse_same_names(path, header)
     for number, row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(header):
             raise InputError(
@@ -148,56 +178,3 @@ def _read_array(path: Path) -> FileTable:
     if values.dtype.kind in "US":
         return FileTable(path, names, tuple(list(map(str, column)) for column in values.T), named=False)
     return FileTable(path, names, tuple(np.asarray(values.T, dtype=np.float64)), named=False)
-
-
-def load_array(path: Path) -> Any:
-    """
-    Load an array of numbers or strings.
-
-    Parameters
-    ----------
-    path : Path
-        A file of NumPy.
-
-    Returns
-    -------
-    ndarray or dict of str to ndarray
-        The array; the arrays by name of a file that has several.
-    """
-    try:
-        with path.open("rb") as file:
-            values = np.load(file, allow_pickle=False)
-            if not isinstance(values, np.ndarray):
-                return {name: values[name] for name in values.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(
-            f"{path}: not a file of NumPy with numbers ({error!s:.120}).", "Save plain arrays with numpy.save or savez."
-        ) from None
-    if values.dtype.kind not in "fiubUS":
-        raise InputError(f"{path}: expected numbers, got an array of {values.dtype}.", "Convert it to numbers.")
-    return values
-
-
-def _read_parquet(path: Path) -> FileTable:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError(f"{path}: Parquet files need pyarrow.", "Install it: pip install bemkl[files].") from None
-    try:
-        table = pyarrow.parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file ({error!s:.120}).", "Write it again.") from None
-    if not table.num_rows or not table.num_columns:
-        raise InputError(f"{path}: the table is empty.", "Check the file.")
-    return FileTable(path, tuple(table.column_names), tuple(_parquet_column(column) for column in table.columns))
-
-
-def _parquet_column(column: Any) -> Cells:
-    """Return numbers as numbers, and anything else as text."""
-    values = column.to_pylist()
-    numeric = all(isinstance(value, int | float | None) for value in values)
-    # Large whole numbers are ids that a float cannot tell apart.
-    if numeric and all(value is None or not abs(value) >= _EXACT for value in values):
-        return np.array([np.nan if value is None else float(value) for value in values])
-    return ["" if value is None else str(value) for value in values]

@@ -239,6 +239,25 @@ def is_id_name(name: str) -> bool:
     return name.strip().lower() in _ID_NAMES or _ENDS_WITH_ID.search(name.strip()) is not None
 
 
+def refuse_same_names(path: Path, columns: Sequence[str]) -> None:
+    """
+    Refuse columns that have the same name.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for the message.
+    columns : sequence of str
+        Names of the columns.
+    """
+    seen: set[str] = set()
+    for name in columns:
+        if name in seen:
+            what = f"{path}: columns need different names, there is more than one {name!r}."
+            raise InputError(what, "Rename one of them.")
+        seen.add(name)
+
+
 def refuse_duplicates(path: Path, ids: list[str]) -> list[str]:
     """
     Refuse ids that are there twice.

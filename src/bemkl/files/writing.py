@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,24 +18,32 @@ def write_whole(path: Path, content: bytes) -> None:
     Parameters
     ----------
     path : Path
-        Where to; an older file of that name is replaced.
+        Where to; an older file of that name is replaced, and its permissions stay.
     content : bytes
         What to write.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; an older file is as it was then, and nothing else is left behind.
     """
-    path = path.resolve()  # what a link stands for is written, the link stays
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"path: there is no folder {str(path.parent)!r} to save {path.name!r} in.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    place = _place(path)  # what a link stands for is written, the link stays
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"path: there is no folder {str(place.parent)!r} to save {place.name!r} in.")
+    temporary = _beside(place)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
-        # A temporary file is private; this one gets the permissions of any other.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
+            file.flush()
+            os.fsync(file.fileno())  # some file systems say only now that they are full
+        if place.exists():
+            temporary.chmod(place.stat().st_mode & 0o777)
+        temporary.replace(place)
+    except OSError as error:
+        _remove(temporary)
+        raise OSError(error.errno, error.strerror, str(path)) from error
     except BaseException:
-        os.unlink(name)
+        _remove(temporary)
         raise
 
 
@@ -51,16 +60,37 @@ def refuse_output(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> No
     inputs : iterable of Path
         Files that are read, which cannot be the output.
     """
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is {'a folder' if path.is_dir() else 'no file'}.", "Name a file.")
-    if any(path.resolve() == one.resolve() for one in inputs):
+    place = _place(path)
+    if place.exists() and not place.is_file():
+        raise InputError(f"{path}: is {'a folder' if place.is_dir() else 'no file'}.", "Name a file.")
+    if any(place == _place(one) for one in inputs):
         raise InputError(f"{path}: the file is an input too.", "Name another one for the output.")
-    if path.exists() and not force:
+    if place.exists() and not force:
         raise InputError(f"{path}: the file exists.", "Pass --force to replace it, or name another one.")
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"{path}: there is no folder {str(path.parent)!r}.", "Make it first.")
+    if not place.parent.is_dir():
+        link = f"a link to {place}, and " if path.is_symlink() else ""
+        raise InputError(f"{path}: {link}there is no folder {str(place.parent)!r}.", "Make it first.")
+    temporary = _beside(place)
     try:
-        with tempfile.NamedTemporaryFile(dir=path.resolve().parent, prefix=f".{path.name}."):
-            pass
+        temporary.touch(exist_ok=False)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}).", "Name another folder.") from None
+    finally:
+        _remove(temporary)
+
+
+def _place(path: Path) -> Path:
+    """Follow links to the file that they stand for, which need not be there."""
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():
+        raise InputError(f"{path}: its links lead in a circle.", "Name the file itself.")
+    return place
+
+
+def _beside(place: Path) -> Path:
+    return place.with_name(f".bemkl-{secrets.token_hex(6)}")
+
+
+def _remove(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,68 @@
+"""Parquet files as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bemkl.files.problems import InputError
+from bemkl.files.tables import Cells, FileTable, refuse_same_names
+from bemkl.visible import one_line
+
+_EXACT = 2**53
+
+
+def read_parquet(path: Path) -> FileTable:
+    """
+    Read a table.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file.
+
+    Returns
+    -------
+    FileTable
+        Numbers as numbers, and anything else as text.
+    """
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError(f"{path}: Parquet files need pyarrow.", "Install it: pip install pyarrow.") from None
+    try:
+        # What a damaged file makes pyarrow raise is of many kinds, and not all name the file.
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read()
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{path}: not a Parquet file, or a damaged one ({one_line(error)}).", "Write it again."
+        ) from None
+    if not table.num_rows or not table.num_columns:
+        raise InputError(f"{path}: the table is empty.", "Check the file.")
+    refuse_same_names(path, table.column_names)
+    columns = zip(table.column_names, table.columns, strict=True)
+    return FileTable(path, tuple(table.column_names), tuple(_cells(path, name, column) for name, column in columns))
+
+
+def _cells(path: Path, name: str, column: Any) -> Cells:
+    """Return numbers as numbers, and anything else as text."""
+    from pyarrow import types
+
+    if types.is_nested(column.type):
+        what = f"{path}, column {name!r}: expected numbers or text, got {one_line(column.type)}."
+        raise InputError(what, "Make columns of its parts, or leave it out of the file.")
+    try:
+        values = column.to_pylist()
+        values = [value.decode() if isinstance(value, bytes) else value for value in values]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}, column {name!r}: text is not in UTF-8 ({error}).", "Write it again.") from None
+    numeric = all(isinstance(value, int | float | None) for value in values)
+    # Large whole numbers are ids that a float cannot tell apart.
+    if numeric and all(value is None or not abs(value) >= _EXACT for value in values):
+        return np.array([np.nan if value is None else float(value) for value in values])
+    return ["" if value is None else str(value) for value in values]
