@@ -15,6 +15,7 @@ ARROWS = {
     "arrays": set(),
     "caching": set(),
     "exceptions": set(),
+    "visible": set(),
     "special": {"arrays"},
     "linalg": {"arrays"},
     "rough": {"arrays", "linalg"},
@@ -33,7 +34,7 @@ ARROWS = {
         "inference",
     },
     "estimators": {"arrays", "exceptions", "distributions", "threads", "kernels", "inference", "estimators"},
-    "files": {"arrays", "kernels", "files"},
+    "files": {"arrays", "kernels", "visible", "files"},
     "persistence": {"exceptions", "files", "kernels"},
     "plots": {"arrays", "kernels"},
     "evaluation": {"arrays", "kernels", "estimators", "evaluation"},
@@ -51,7 +52,6 @@ ARROWS = {
         "experiments",
     },
     "commands": {
-        "__version__",
         "arrays",
         "commands",
         "datasets",
@@ -63,6 +63,7 @@ ARROWS = {
         "kernels",
         "persistence",
         "report",
+        "visible",
     },
 }
 # Within the inference: each file knows only the ones before it.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bemkl.commands.main import program
+from bemkl.commands.program import program
 from bemkl.experiments.catalogue import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import bemkl
 from bemkl import BEMKLClassifier, load_model, save_model
-from bemkl.commands.main import program
+from bemkl.commands.program import program
 from bemkl.evaluation import cross_predict, variants
 from bemkl.evaluation.variants import JOINED, MEAN, OURS
 from bemkl.exceptions import ConvergenceWarning
@@ -193,7 +193,7 @@ class TestRefusals:
         assert not (tmp_path / "m.skops").exists()
 
     def test_bad_models(self, folder, views, tmp_path):
-        assert "no such file" in refused("weights", tmp_path / "none.skops")
+        assert "does not exist" in refused("weights", tmp_path / "none.skops")
         (tmp_path / "broken.skops").write_text("no model")
         result = run("predict", tmp_path / "broken.skops", *views, code=2)
         assert "not a model" in result.stderr
@@ -203,7 +203,7 @@ class TestRefusals:
     def test_debug_shows_the_traceback(self, tmp_path):
         result = run("--debug", "weights", tmp_path / "none.skops", code=2)
         assert "Traceback" in result.stderr
-        assert "no such file" in result.stderr
+        assert "does not exist" in result.stderr
 
     def test_inputs_are_not_overwritten(self, folder, views, model):
         before = (folder / "genes.csv").read_bytes()
@@ -218,9 +218,9 @@ class TestRefusals:
             return self
 
         monkeypatch.setattr(BEMKLClassifier, "fit", interrupted)
-        run("fit", *views, "--target", f"{folder}/y.csv:label", "-o", tmp_path / "m.skops", code=1)
+        run("fit", *views, "--target", f"{folder}/y.csv:label", "-o", tmp_path / "m.skops", code=130)
         assert list(tmp_path.iterdir()) == []
-        result = run("evaluate", *views, "--target", f"{folder}/y.csv:label", code=1)
+        result = run("evaluate", *views, "--target", f"{folder}/y.csv:label", code=130)
         assert not result.stdout
 
     def test_the_target_has_to_be_the_models(self, folder, views, model, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bemkl.commands.main import program
+from bemkl.commands.program import program
 from bemkl.experiments.catalogue import EXPERIMENTS
 from bemkl.experiments.job import Experiment, Job, Outcome, Record
 from bemkl.experiments.pairing import ScoreTable

@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from bemkl.commands.output import json_option, print_json
-from bemkl.files import InputError
 
 _SCRIPT, _RESULTS = Path("benchmarks", "bench.py"), Path("benchmarks", "results")
 
@@ -26,6 +25,8 @@ def bench(output: Path | None, as_json: bool, arguments: tuple[str, ...]) -> Non
     Runs benchmarks/bench.py of a checkout with the given arguments; --help lists them. Other packages are installed
     into environments of their own.
     """
+    from bemkl.files import InputError
+
     found = [folder for folder in (Path.cwd(), Path(__file__).parents[3]) if (folder / _SCRIPT).is_file()]
     if not found:
         raise InputError(

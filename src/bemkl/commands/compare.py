@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from bemkl.arrays import Array
 from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
 from bemkl.commands.training import preparation, read_training
-from bemkl.evaluation import HeldOut, correlated_bayes, cross_predict, variants
+
+if TYPE_CHECKING:
+    from bemkl.arrays import Array
+    from bemkl.evaluation import HeldOut
 
 _LOSSES = ("log_loss", "brier", "calibration_error", "eer", "rmse")
 _ROUNDING = 1e-9
@@ -30,6 +31,8 @@ def compare(folds: int, as_json: bool, **options: Any) -> None:
     All are the same Bayesian model. The last column is the probability that the combination of all views is better,
     in log loss or in root mean squared error, by the Bayesian correlated t-test over folds.
     """
+    from bemkl.evaluation import cross_predict, variants
+
     sources, settings = take_sources(options), take_settings(options)
     gathered = read_training(sources, settings.task)
     before = preparation(sources, settings, gathered.X)
@@ -60,6 +63,10 @@ def compare(folds: int, as_json: bool, **options: Any) -> None:
 
 def _probabilities(found: list[HeldOut], score: str, test_share: float) -> list[float]:
     """Return for each method the probability that the first one is better."""
+    import numpy as np
+
+    from bemkl.evaluation import correlated_bayes
+
     first, *others = ([one[score] for one in held_out.scores_by_fold()] for held_out in found)
     sign = -1.0 if score in _LOSSES else 1.0
     differences = [_without_rounding(sign * (np.array(first) - np.array(other))) for other in others]
@@ -70,4 +77,6 @@ def _probabilities(found: list[HeldOut], score: str, test_share: float) -> list[
 
 def _without_rounding(differences: Array) -> Array:
     """Make differences zero that come from the order of sums only."""
+    import numpy as np
+
     return np.where(np.abs(differences) < _ROUNDING, 0.0, differences)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from bemkl.commands.streams import write_result
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -18,4 +20,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     program = ctx.find_root().command
-    click.echo(found(program, {}, "bemkl", "_BEMKL_COMPLETE").source())
+    write_result(found(program, {}, "bemkl", "_BEMKL_COMPLETE").source() + "\n")

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import numpy as np
-from sklearn.pipeline import make_pipeline
 
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
 from bemkl.commands.training import preparation, read_training
-from bemkl.evaluation import cross_predict
 
 folds_option = click.option(
     "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds."
@@ -30,6 +27,10 @@ def evaluate(folds: int, as_json: bool, **options: Any) -> None:
     Each sample is predicted by a model that was fitted on the other folds. Prints the scores of all samples, and their
     mean and standard deviation over folds.
     """
+    from sklearn.pipeline import make_pipeline
+
+    from bemkl.evaluation import cross_predict
+
     sources, settings = take_sources(options), take_settings(options)
     gathered = read_training(sources, settings.task)
     steps = [*preparation(sources, settings, gathered.X), settings.estimator(gathered.task, gathered.X)]
@@ -63,4 +64,6 @@ def spread(values: list[float]) -> dict[str, float]:
     dict of str to float
         Both, by the header of their columns.
     """
+    import numpy as np
+
     return {"mean of folds": float(np.mean(values)), "deviation": float(np.std(values, ddof=1))}

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.markdown import Markdown
 
 from bemkl.commands.inputs import with_options
-from bemkl.commands.output import json_option, print_json
+from bemkl.commands.output import json_option, print_json, print_rich
+from bemkl.commands.streams import say
 from bemkl.experiments.catalogue import EXPERIMENTS
 from bemkl.experiments.job import Experiment
 from bemkl.experiments.report import write_report
 from bemkl.experiments.running import run_experiment
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 _RESULTS = Path("experiments") / "results"
-_WIDE = 200
 
 _OPTIONS = [
     click.option(
@@ -33,7 +34,7 @@ _OPTIONS = [
 ]
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def experiment() -> None:
     """
     Repeat the paper's experiments, and ours.
@@ -47,7 +48,8 @@ def _add(known: Experiment) -> None:
     """Make a command for an experiment."""
 
     def run(as_json: bool, **options: Any) -> None:
-        console = Console(stderr=True)
+        from rich.console import Console
+
         failures = run_experiment(
             known,
             options["results"],
@@ -56,15 +58,15 @@ def _add(known: Experiment) -> None:
             methods=options["methods"],
             data_home=options["data_home"],
             n_jobs=options["n_jobs"],
-            console=console,
+            console=Console(stderr=True),
         )
         reasons = Counter(failure.reason for failure in failures)
         for reason, count in reasons.items():
-            console.print(f"{count} failed: {reason}", markup=False)
+            say(f"{count} failed: {reason}")
         if as_json:
             print_json({"experiment": known.name, "results": str(options["results"]), "failed": reasons})
         if failures:
-            raise click.ClickException(f"{len(failures)} replications failed; run the command again to retry them.")
+            raise click.ClickException(f"{len(failures)} replications failed. Run the command again to retry them.")
 
     experiment.command(known.name, help=f"{known.title}.")(with_options(*_OPTIONS, json_option)(run))
 
@@ -79,14 +81,13 @@ for _known in EXPERIMENTS.values():
 @json_option
 def report(results: Path, names: tuple[str, ...], as_json: bool) -> None:
     """Print ours beside the published figures; write report.md and the pictures into the folder of results."""
+    from rich.markdown import Markdown
+    from rich.text import Text
+
     sections = write_report(results, names or tuple(EXPERIMENTS))
     if as_json:
         print_json([asdict(section) for section in sections])
         return
-    console = Console()
-    console = console if console.is_terminal else Console(width=_WIDE)
     for section in sections:
-        console.print(f"\n[bold]{section.heading}[/bold]")
-        console.print(Markdown(section.text))
-        if section.table:
-            console.print(section.table.rich())
+        parts: list[RenderableType] = [Text(f"\n{section.heading}", style="bold"), Markdown(section.text)]
+        print_rich(*parts, *([section.table.rich()] if section.table else []))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-from sklearn.base import is_classifier
 
-from bemkl.arrays import Array
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
 from bemkl.commands.output import json_option, print_json, print_table
-from bemkl.files import InputError, listed
+
+if TYPE_CHECKING:
+    from bemkl.arrays import Array
 
 
 @click.command()
@@ -30,6 +29,10 @@ def explain(model_path: Path, rows: tuple[str, ...], top: int, as_json: bool, **
 
     Contributions and the intercept sum to the decision of a classifier, or to the prediction of a regression.
     """
+    import numpy as np
+
+    from bemkl.files import InputError, listed
+
     model = open_model(model_path)
     gathered = read_for(model, take_sources(options))
     wanted = list(rows) or gathered.names[:1]
@@ -57,6 +60,8 @@ def explain(model_path: Path, rows: tuple[str, ...], top: int, as_json: bool, **
 
 def _outputs(model: Any, targets: list[str], n_outputs: int) -> list[str]:
     """Name the decisions or predictions."""
+    from sklearn.base import is_classifier
+
     if not is_classifier(model) or len(targets) > 1:
         return targets
     if n_outputs == 1:
@@ -66,6 +71,8 @@ def _outputs(model: Any, targets: list[str], n_outputs: int) -> list[str]:
 
 def _explained(model: Any, name: str, output: str, parts: Array, intercept: float, top: int) -> dict[str, Any]:
     """Name the largest contributions, and sum up the rest."""
+    import numpy as np
+
     order = np.argsort(-np.abs(parts), kind="stable")
     named = [(model.kernel_names_[m], float(parts[m])) for m in order[:top]]
     rest = order[top:]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
-from bemkl.commands.output import json_option, print_json, print_table, say
+from bemkl.commands.output import json_option, print_json, print_table
 from bemkl.commands.settings import MODEL_OPTIONS, Settings, take_settings
+from bemkl.commands.streams import say
 from bemkl.commands.tables import weight_table
 from bemkl.commands.training import preparation, read_training
-from bemkl.files import Gathered, Sources, refuse_output
-from bemkl.persistence import save_model
+
+if TYPE_CHECKING:
+    from bemkl.files import Gathered, Sources
 
 _SHOWN = 10
 
@@ -34,6 +36,9 @@ def fit(output: Path, force: bool, as_json: bool, **options: Any) -> None:
     Samples are one table (--data), several tables (--view, repeated) or kernel matrices (--kernel, repeated). Rows are
     matched by ids, where files have them.
     """
+    from bemkl.files import refuse_output
+    from bemkl.persistence import save_model
+
     sources, settings = take_sources(options), take_settings(options)
     refuse_output(output, force=force, inputs=sources.paths)
     gathered = read_training(sources, settings.task)

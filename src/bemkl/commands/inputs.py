@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bemkl.files import InputError, Sources
+if TYPE_CHECKING:
+    from bemkl.files import Sources
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
@@ -75,6 +76,8 @@ def take_sources(options: dict[str, Any]) -> Sources:
     Sources
         The files.
     """
+    from bemkl.files import Sources
+
     given = {name: options.pop(name) for name in _NAMES}
     given["views"] = _named_paths(given["views"])
     given["kernels"] = tuple(map(_kernel, given["kernels"]))
@@ -90,6 +93,8 @@ def _delimiter(text: str) -> tuple[str, str]:
 
 
 def _named_paths(views: tuple[str, ...]) -> dict[str, Path]:
+    from bemkl.files import InputError
+
     named: dict[str, Path] = {}
     for view in views:
         name, equals, path = view.partition("=")

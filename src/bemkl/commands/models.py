@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from sklearn.base import is_classifier
 
-from bemkl.commands.output import say
-from bemkl.files import Gathered, InputError, Recipe, Sources, new_samples
-from bemkl.persistence import load_model
+from bemkl.commands.streams import say
+
+if TYPE_CHECKING:
+    from bemkl.files import Gathered, Sources
 
 model_argument = click.argument("model_path", metavar="MODEL.skops", type=click.Path(path_type=Path))
 """The argument that names a model."""
@@ -30,8 +30,10 @@ def open_model(path: Path) -> Any:
     BEMKLClassifier or BEMKLRegressor
         The fitted model.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file.", "Fit a model first: bemkl fit ... -o model.skops.")
+    from bemkl.files import InputError, refuse_missing
+    from bemkl.persistence import load_model
+
+    refuse_missing(path, "Fit a model first: bemkl fit ... -o model.skops.")
     model = load_model(path)
     if not hasattr(model, "kernel_names_") or not hasattr(model, "contributions"):
         raise InputError(f"{path}: holds a {type(model).__name__}.", "Expected a classifier or regressor of bemkl.")
@@ -54,6 +56,10 @@ def read_for(model: Any, sources: Sources) -> Gathered:
     Gathered
         The samples.
     """
+    from sklearn.base import is_classifier
+
+    from bemkl.files import InputError, Recipe, new_samples
+
     recipe = getattr(model, "files_", None)
     if not isinstance(recipe, Recipe):
         raise InputError(

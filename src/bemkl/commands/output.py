@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-from rich.console import Console, JustifyMethod
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
+
+from bemkl.commands.streams import speaks_unicode, write_data, write_result
+from bemkl.visible import visible, visible_json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 _WIDE = 200
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 """The option that all commands have."""
-
-
-def say(*sentences: str) -> None:
-    """
-    Tell the user something that is not the result.
-
-    Parameters
-    ----------
-    *sentences : str
-        Lines for the standard error.
-    """
-    for sentence in sentences:
-        click.echo(sentence, err=True)
 
 
 def print_json(values: Any) -> None:
@@ -45,7 +32,7 @@ def print_json(values: Any) -> None:
     values : Any
         Dicts, lists, text, numbers and arrays; what is not finite becomes null.
     """
-    click.echo(json.dumps(_plain(values), ensure_ascii=False, indent=1))
+    write_result(visible_json(json.dumps(_plain(values), ensure_ascii=not speaks_unicode(), indent=1)) + "\n")
 
 
 def print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -59,22 +46,43 @@ def print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     rows : sequence of mappings
         The rows, all with the same keys, which become the header.
     """
+    from rich.table import Table
+    from rich.text import Text
+
+    # Names from files are text, not markup and nothing that a terminal obeys.
+    table = Table(title=Text(visible(title), style="bold"), title_justify="left", box=None, pad_edge=False)
+    for name, value in rows[0].items() if rows else ():
+        numeric = not isinstance(value, str | bool)
+        table.add_column(Text(visible(name)), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(visible(_cell(value))) for value in row.values()))
+    print_rich(table if rows else Text(f"{visible(title)}: none"))
+
+
+def print_rich(*parts: RenderableType) -> None:
+    """
+    Print a result that has a layout.
+
+    Parameters
+    ----------
+    *parts : renderables of rich
+        One below the other, as wide as the terminal; of a fixed width where there is none.
+    """
+    from rich.console import Console
+
     console = Console(emoji=False)
     if not console.is_terminal:
         console = Console(width=_WIDE, emoji=False)
-    # Names from files are text, not markup.
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
-    for name, value in rows[0].items() if rows else ():
-        justify: JustifyMethod = "left" if isinstance(value, str | bool) else "right"
-        table.add_column(Text(name), justify=justify, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
-    console.print(table if rows else f"{title}: none", markup=False)
+    # Rich ends the process where a pipe is closed: it only makes the text.
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    write_result(captured.get())
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), delimiter: str = ",") -> str:
     r"""
-    Write rows as CSV.
+    Write rows as CSV. Text that a spreadsheet would run as a formula gets a single quote in front.
 
     Parameters
     ----------
@@ -82,6 +90,8 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> st
         The rows, all with the same keys, which become the header.
     columns : sequence of str
         The header, if there are no rows.
+    delimiter : str
+        What is between cells.
 
     Returns
     -------
@@ -90,14 +100,46 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> st
 
     Examples
     --------
-    >>> as_csv([{"id": "a,b", "value": 0.5}])
-    'id,value\n"a,b",0.5\n'
+    >>> as_csv([{"id": "a,b", "value": 0.5}, {"id": "=1+1", "value": -0.5}])
+    'id,value\n"a,b",0.5\n\'=1+1,-0.5\n'
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0] if rows else columns)
-    writer.writerows([_yes_or_no(value) for value in row.values()] for row in rows)
-    return text.getvalue()
+    from bemkl.files import guarded
+
+    lines = [list(map(str, rows[0] if rows else columns))]
+    lines += [[_csv_text(value) for value in row.values()] for row in rows]
+    return "".join(delimiter.join(_quoted(guarded(cell), delimiter) for cell in line) + "\n" for line in lines)
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
+    """
+    Print rows as CSV.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        The rows, all with the same keys, which become the header.
+    columns : sequence of str
+        The header, if there are no rows.
+    """
+    write_data(as_csv(rows, columns))
+
+
+def save_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
+    """
+    Save rows as CSV, or with tabs between cells where the name of the file says so.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    rows : sequence of mappings
+        The rows, all with the same keys, which become the header.
+    columns : sequence of str
+        The header, if there are no rows.
+    """
+    from bemkl.files import delimiter_of, write_whole
+
+    write_whole(path, as_csv(rows, columns, delimiter_of(path)).encode("utf-8", "backslashreplace"))
 
 
 @contextmanager
@@ -117,11 +159,24 @@ def progress(what: str, steps: int) -> Iterator[Callable[[], None]]:
     callable
         To be called after each step.
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task(what, total=steps)
         yield lambda: bar.advance(task)
+
+
+def _csv_text(value: Any) -> str:
+    return "" if value is None else str(_yes_or_no(value))
+
+
+def _quoted(cell: str, delimiter: str) -> str:
+    """Quote a cell where it has to be; the writer of Python does not for all ends of lines."""
+    marks = (delimiter, '"', "\r", "\n")
+    return '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in marks) else cell
 
 
 def _yes_or_no(value: Any) -> Any:
@@ -138,7 +193,7 @@ def _cell(value: Any) -> str:
 def _plain(values: Any) -> Any:
     if isinstance(values, Mapping):
         return {str(name): _plain(value) for name, value in values.items()}
-    if isinstance(values, np.ndarray | np.generic):
+    if hasattr(values, "tolist"):  # an array or a number of NumPy
         return _plain(values.tolist())
     if isinstance(values, list | tuple):
         return [_plain(value) for value in values]

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
-from sklearn.base import is_classifier
 
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
-from bemkl.commands.output import as_csv, json_option, print_json, say
-from bemkl.files import InputError, refuse_output, write_whole
+from bemkl.commands.output import json_option, print_csv, print_json, save_csv
+from bemkl.commands.streams import say
 
 
 @click.command()
@@ -28,6 +26,10 @@ def predict(model_path: Path, coverage: float, output: Path | None, force: bool,
 
     Prints CSV: id, prediction, and the probability of each class or the standard deviation and an interval.
     """
+    from sklearn.base import is_classifier
+
+    from bemkl.files import refuse_output
+
     sources = take_sources(options)
     if output is not None:
         refuse_output(output, force=force, inputs=[*sources.paths, model_path])
@@ -39,12 +41,12 @@ def predict(model_path: Path, coverage: float, output: Path | None, force: bool,
     )
     table = [{"id": name} | row for name, row in zip(gathered.names, rows, strict=True)]
     if output is not None:
-        write_whole(output, as_csv(table).encode())
+        save_csv(output, table)
         say(f"{len(table)} predictions in {output}.")
     if as_json:
         print_json(table)
     elif output is None:
-        click.echo(as_csv(table), nl=False)
+        print_csv(table)
 
 
 def _classes(model: Any, X: Any, targets: list[str]) -> list[dict[str, Any]]:
@@ -65,6 +67,10 @@ def _classes(model: Any, X: Any, targets: list[str]) -> list[dict[str, Any]]:
 
 def _numbers(model: Any, X: Any, targets: list[str], coverage: float) -> list[dict[str, Any]]:
     """Return means, deviations and intervals."""
+    import numpy as np
+
+    from bemkl.files import InputError
+
     mean, deviation = model.predict(X, return_std=True)
     low, high = model.predict_interval(X, coverage=coverage)
     columns = [np.reshape(values, (len(mean), -1)) for values in (mean, deviation, low, high)]

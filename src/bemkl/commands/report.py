@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
 from bemkl.commands.evaluate import folds_option
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
-from bemkl.commands.output import json_option, print_json, progress, say
-from bemkl.evaluation import HeldOut, cross_predict, predict_held_out
-from bemkl.files import Gathered, Sources, refuse_output, training_samples, write_whole
-from bemkl.report import report_page
+from bemkl.commands.output import json_option, print_json, progress
+from bemkl.commands.streams import say
+
+if TYPE_CHECKING:
+    from bemkl.evaluation import HeldOut
+    from bemkl.files import Gathered, Sources
 
 
 @click.command()
@@ -45,6 +44,9 @@ def report(
     With a target, the page has scores. Samples that the model was fitted on, told by their values, are predicted by
     cross-validation, others by the model itself.
     """
+    from bemkl.files import refuse_output, write_whole
+    from bemkl.report import report_page
+
     sources = take_sources(options)
     refuse_output(output, force=force, inputs=[*sources.paths, model_path])
     model = open_model(model_path)
@@ -59,7 +61,7 @@ def report(
         title=title or f"{', '.join(gathered.recipe.targets)}: report on a multiple kernel model",
         settings=gathered.recipe.settings | {"model": str(model_path), "samples of this page": sources.checksums()},
     )
-    write_whole(output, page.encode())
+    write_whole(output, page.encode("utf-8", "backslashreplace"))
     scores = None if held_out is None else held_out.scores()
     if as_json:
         print_json({"output": str(output), "origin": origin, "scores": scores})
@@ -69,6 +71,13 @@ def report(
 
 def _held_out(model: Any, gathered: Gathered, sources: Sources, folds: int, seed: int) -> tuple[HeldOut, str]:
     """Predict samples with known targets, honestly."""
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.pipeline import make_pipeline
+
+    from bemkl.evaluation import cross_predict, predict_held_out
+    from bemkl.files import training_samples
+
     known = np.isin(gathered.prints, gathered.recipe.prints)
     same = np.isin(gathered.names, gathered.recipe.ids) & ~known
     if gathered.recipe.has_ids and gathered.matched.has_ids and same.any():

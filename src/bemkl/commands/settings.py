@@ -7,10 +7,21 @@ from typing import Any
 
 import click
 
-from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
-from bemkl.files import Mixed
-from bemkl.kernels import BANKS, KernelStack, named_bank
-
+# Those of bemkl.kernels, which help has to do without.
+_BANKS = (
+    "default",
+    "paper",
+    "gaussian",
+    "laplacian",
+    "matern",
+    "linear",
+    "cosine",
+    "polynomial",
+    "chi2",
+    "intersection",
+    "tanimoto",
+    "hamming",
+)
 _PRIOR = "dense|sparse|SHAPE,SCALE"
 _PRIORS = ("kernel_prior", "sample_prior", "bias_prior")
 _SHARED = (*_PRIORS, "weights", "intermediate_std", "landmarks", "max_iter", "tol", "n_init")
@@ -86,6 +97,10 @@ class Settings:
         BEMKLClassifier or BEMKLRegressor
             The estimator.
         """
+        from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
+        from bemkl.files import Mixed
+        from bemkl.kernels import KernelStack, named_bank
+
         kernels = "precomputed" if isinstance(X, KernelStack | Mixed) else named_bank(self.bank, X)
         if task == "classification":
             return BEMKLClassifier(kernels, **self.parameters, **self.of_classifier)
@@ -107,7 +122,7 @@ MODEL_OPTIONS = [
     click.option(
         "--task", type=click.Choice(["classification", "regression"]), help="Instead of what the target says."
     ),
-    click.option("--bank", type=click.Choice(BANKS), default="default", show_default=True, help="Kernels on tables."),
+    click.option("--bank", type=click.Choice(_BANKS), default="default", show_default=True, help="Kernels on tables."),
     click.option(
         "--kernel-prior",
         type=_PriorType(),

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from bemkl.estimators.summary import WeightTable, selected
-
 
 def weight_table(model: Any, coverage: float = 0.95, *, rounded: bool = False) -> list[dict[str, Any]]:
     """
@@ -28,6 +24,8 @@ def weight_table(model: Any, coverage: float = 0.95, *, rounded: bool = False) -
         Kernel, weight, deviation, interval, share and whether the kernel is selected; the class first where each has
         weights of its own, one class after the other.
     """
+    from bemkl.estimators.summary import WeightTable
+
     table = model.summary(coverage, rounded=rounded)
     rows = list(table) if isinstance(table, WeightTable) else table.reset_index().to_dict("records")
     chosen = _selected(model)
@@ -36,6 +34,10 @@ def weight_table(model: Any, coverage: float = 0.95, *, rounded: bool = False) -
 
 def _selected(model: Any) -> set[tuple[Any, str]]:
     """Name the kernels that are used, by class where each has weights of its own."""
+    import numpy as np
+
+    from bemkl.estimators.summary import selected
+
     several = np.ndim(model.kernel_weights_) == 2
     inclusion = getattr(model, "kernel_inclusion_", None)
     masks = [selected(row) for row in np.atleast_2d(model.kernel_weights_)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bemkl.commands.output import say
 from bemkl.commands.settings import Settings
-from bemkl.files import Gathered, KernelRepair, Mixed, MixedKernels, Sources, training_samples
-from bemkl.kernels import KernelStack, named_bank
+from bemkl.commands.streams import say
+
+if TYPE_CHECKING:
+    from bemkl.files import Gathered, Sources
 
 
 def read_training(sources: Sources, task: str | None) -> Gathered:
@@ -26,6 +27,8 @@ def read_training(sources: Sources, task: str | None) -> Gathered:
     Gathered
         The samples.
     """
+    from bemkl.files import training_samples
+
     gathered = training_samples(sources, task)
     say(*gathered.matched.sentences())
     say(f"{gathered.task.capitalize()}, {f'because {gathered.reason}' if gathered.reason else 'as you said'}.")
@@ -50,6 +53,9 @@ def preparation(sources: Sources, settings: Settings, X: Any) -> list[Any]:
     list of transformers
         One that is not fitted for matrices, none for tables.
     """
+    from bemkl.files import KernelRepair, Mixed, MixedKernels
+    from bemkl.kernels import KernelStack, named_bank
+
     repair = KernelRepair(distances=sources.distances, repair=sources.repair)
     if isinstance(X, Mixed):
         return [MixedKernels(named_bank(settings.bank, X.tables), repair)]

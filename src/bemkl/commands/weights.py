@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from bemkl.commands.models import model_argument, open_model
-from bemkl.commands.output import as_csv, json_option, print_json, print_table, say
+from bemkl.commands.output import json_option, print_csv, print_json, print_table, save_csv
+from bemkl.commands.streams import say
 from bemkl.commands.tables import top_of_each, weight_table
-from bemkl.files import refuse_output, write_whole
 
 
 @click.command()
@@ -37,6 +37,8 @@ def weights(
     Weight and standard deviation under the posterior, an interval, and the share of the kernel in how the decisions on
     the training samples vary.
     """
+    from bemkl.files import refuse_output
+
     if output is not None:
         refuse_output(output, force=force, inputs=[model_path])
     model = open_model(model_path)
@@ -44,12 +46,12 @@ def weights(
     every = weight_table(model, coverage, rounded=people)
     rows = top_of_each([row for row in every if row["selected"] or not selected], top)
     if output is not None:
-        write_whole(output, as_csv(rows, list(every[0])).encode())
+        save_csv(output, rows, list(every[0]))
         say(f"{len(rows)} weights in {output}.")
     if as_json:
         print_json(rows)
     elif as_text:
-        click.echo(as_csv(rows, list(every[0])), nl=False)
+        print_csv(rows, list(every[0]))
     elif output is None:
         classes = len(every) // len(model.kernel_names_)
         of = f"{len(model.kernel_names_)} kernels" + (f" for each of {classes} classes" if classes > 1 else "")
