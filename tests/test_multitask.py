@@ -84,6 +84,37 @@ class TestForms:
         assert_allclose(other.lower_bound_, model.lower_bound_ - len(TASK) * np.log(1000.0), rtol=1e-10)
 
 
+class TestUnits:
+    """One task is the regressor, whatever the unit of its targets."""
+
+    @pytest.mark.parametrize("value", [0.1, 0.3, 1.0 / 3.0, 1e5 + 0.1, 0.0])
+    @pytest.mark.parametrize("n_samples", [3, 6, 7, 10, 12])
+    def test_constant_targets(self, value, n_samples):
+        y, tasks = np.full(n_samples, value), ["t"] * n_samples
+        model = BEMKLMultiTask(task_types="regression").fit(X["a"][:n_samples], y, task=tasks)
+        assert model.lower_bound_ == BEMKLRegressor().fit(X["a"][:n_samples], y).lower_bound_
+        assert_allclose(model.predict(X["a"][:n_samples], task=tasks), value, rtol=1e-10, atol=1e-10)
+
+    @pytest.mark.parametrize("unit", [1e-200, 1e-150, 1e-8, 1e8, 1e149])
+    def test_predictions_have_the_unit_of_the_targets(self, unit):
+        tasks = ["t"] * len(Y["a"])
+        expected = BEMKLRegressor(BANK).fit(X["a"], Y["a"])
+        model = BEMKLMultiTask(BANK, task_types="regression").fit(X["a"], unit * Y["a"], task=tasks)
+        assert_allclose(model.predict(X["a"], task=tasks) / unit, expected.predict(X["a"]), rtol=1e-5, atol=1e-6)
+        std = model.predict_std(X["a"], task=tasks)
+        assert_allclose(std / unit, expected.predict(X["a"], return_std=True)[1], rtol=1e-5)
+        alone = BEMKLRegressor(BANK).fit(X["a"], unit * Y["a"])
+        assert_allclose(model.lower_bound_, alone.lower_bound_, rtol=1e-10)
+        assert_allclose(alone.predict(X["a"]) / unit, expected.predict(X["a"]), rtol=1e-5, atol=1e-6)
+        assert np.isfinite(alone.predict_interval(X["a"], coverage=0.999)).all()
+
+    def test_targets_out_of_range(self):
+        with pytest.raises(ValueError, match=r"task 't': y: expected responses of at most 1e\+150 .*got one of .*e\+2"):
+            BEMKLMultiTask(task_types="regression").fit(X["a"], 1e250 * Y["a"], task=["t"] * 25)
+        with pytest.raises(ValueError, match=r"^y: expected responses of at most 1e\+150 .*Use another unit"):
+            BEMKLRegressor(normalize_y=False).fit(X["a"], 1e250 * Y["a"])
+
+
 class TestModel:
     def test_it_is_one_problem_with_a_block_a_task(self):
         model = BEMKLMultiTask(BANK, normalize_y=False, max_iter=20, tol=None).fit(X, MIXED)

@@ -17,6 +17,7 @@ from bemkl.arrays import Array, finite_array
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.labels import class_probabilities, encode_labels
 from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, probability_of, read_priors
+from bemkl.estimators.responses import normalised
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
 from bemkl.estimators.summary import weight_intervals
 from bemkl.estimators.tasks import (
@@ -356,14 +357,12 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Return the likelihood of one task, its classes, and what its responses were shifted and divided by."""
         kind = self.task_types.get(name, "auto") if isinstance(self.task_types, Mapping) else self.task_types
         if kind == "regression" or (kind == "auto" and type_of_target(targets).startswith("continuous")):
+            noise = gamma_prior("noise_prior", self.noise_prior)
             try:
-                responses = finite_array("y", targets)
+                values, offset, scale = normalised(finite_array("y", targets)[:, None], normalise=self.normalize_y)
             except ValueError as error:
                 raise ValueError(f"task {name!r}: {error}") from None
-            spread = float(responses.std())
-            offset, scale = (float(responses.mean()), spread or 1.0) if self.normalize_y else (0.0, 1.0)
-            noise = gamma_prior("noise_prior", self.noise_prior)
-            return Gaussian((responses - offset) / scale, noise=noise), None, offset, scale
+            return Gaussian(values, noise=noise), None, float(offset[0]), float(scale[0])
         try:
             classes, signs, _ = encode_labels(type(self).__name__, targets, False)
         except ValueError as error:

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
-from bemkl.arrays import Array, standard_moments
+from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.parameters import gamma_prior, interval_width
+from bemkl.estimators.responses import normalised
 from bemkl.inference import Gaussian
 from bemkl.kernels import KernelBank
 
@@ -177,11 +178,9 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = responses.reshape(len(responses), -1)
-        offset, scale = np.zeros(table.shape[1]), np.ones(table.shape[1])
-        if self.normalize_y:
-            offset, scale = standard_moments(table)
+        values, offset, scale = normalised(table, normalise=self.normalize_y)
         noise = gamma_prior("noise_prior", self.noise_prior)
-        learned = self._learn(X, [Gaussian((table - offset) / scale, noise=noise)], ["fit"])
+        learned = self._learn(X, [Gaussian(values, noise=noise)], ["fit"])
         self._single = responses.ndim == 1
         self._keep(X, learned, offset, scale)
         # The bound is of the responses as they came: dividing them by a scale adds its logarithm to their log density.

@@ -1,0 +1,54 @@
+"""From responses of any unit to numbers that the priors suit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bemkl.arrays import Array, standard_moments
+
+LARGEST = 1e150
+"""Largest response, in absolute value: squares of larger ones, and intervals around them, may not be numbers."""
+
+
+def normalised(responses: Array, *, normalise: bool) -> tuple[Array, Array, Array]:
+    """
+    Standardise responses.
+
+    Parameters
+    ----------
+    responses : ndarray of shape (n_samples, n_outputs)
+        Responses, finite.
+    normalise : bool
+        Whether they are standardised; only their range is checked otherwise.
+
+    Returns
+    -------
+    normalised : ndarray of shape (n_samples, n_outputs)
+        Offset and scale taken off the responses.
+    offset : ndarray of shape (n_outputs,)
+        The means, or 0.
+    scale : ndarray of shape (n_outputs,)
+        The deviations, or 1; also 1 for a constant response.
+
+    Raises
+    ------
+    ValueError
+        If a response is out of range.
+
+    Examples
+    --------
+    >>> values, offset, scale = normalised(np.array([[1.0], [3.0]]), normalise=True)
+    >>> values.ravel(), offset, scale
+    (array([-1.,  1.]), array([2.]), array([1.]))
+    """
+    largest = float(np.abs(responses).max(initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"y: expected responses of at most {LARGEST:g} in absolute value, got one of {largest:g}. "
+            "Use another unit, or take logarithms."
+        )
+    if not normalise:
+        n_outputs = responses.shape[1]
+        return responses, np.zeros(n_outputs), np.ones(n_outputs)
+    offset, scale = standard_moments(responses)
+    return (responses - offset) / scale, offset, scale
