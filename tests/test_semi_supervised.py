@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from bemkl import BEMKLClassifier, KernelBank, KernelSpec
 from bemkl.inference import Block, NewtonMeans, NewtonWeights, Probit, Problem, SemiSupervisedProbit, initialise, run
+from bemkl.inference.engine import ascend
 from bemkl.inference.likelihoods.semi_supervised import PartlyTruncatedNormal
 from bemkl.kernels import DenseStack, gaussian
 
@@ -89,6 +90,45 @@ class TestLikelihood:
         assert np.abs(state.blocks[0].output.target[:, SOME == 0.0]).max() > 1.0
         bounds = run(bold(likelihood), state, tol=None, max_iter=20).lower_bounds
         assert (np.diff(bounds) > -1e-9 * np.abs(bounds[1:])).all()
+
+    def test_the_rehearsal_has_the_effort_that_was_asked_for(self):
+        """It keeps to the most iterations and to the tolerance, and is watched as iteration 0."""
+        problem, seen = bold(SemiSupervisedProbit(SOME)), []
+
+        def watch(iteration, state, bound):
+            seen.append(iteration)
+            return False
+
+        ascend(problem, max_iter=3, tol=None, watch=watch)
+        assert seen == [0, 0, 0, 1, 2, 3]
+        seen.clear()
+        ascend(problem, max_iter=500, tol=1e-2, watch=watch)
+        assert 0 < seen.count(0) < 20
+
+    def test_a_stopped_rehearsal_ends_the_run_after_one_iteration(self):
+        problem, seen = bold(SemiSupervisedProbit(SOME)), []
+
+        def watch(iteration, state, bound):
+            seen.append(iteration)
+            return len(seen) == 2
+
+        result = ascend(problem, tol=0.0, watch=watch)
+        assert seen == [0, 0, 1]
+        assert result.interrupted
+        assert result.n_iter == 1
+
+    def test_an_interrupt_in_the_rehearsal_keeps_what_was_learned(self):
+        problem, seen = bold(SemiSupervisedProbit(SOME)), []
+
+        def watch(iteration, state, bound):
+            seen.append(iteration)
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+            return False
+
+        result = ascend(problem, tol=0.0, watch=watch)
+        assert seen == [0, 0, 1]
+        assert result.interrupted
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

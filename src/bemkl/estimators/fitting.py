@@ -20,7 +20,7 @@ from joblib import effective_n_jobs
 from bemkl.arrays import finite_number, whole_number
 from bemkl.estimators.progress import FitProgress
 from bemkl.exceptions import ConvergenceWarning
-from bemkl.inference import FitResult, Problem, State, ascend, initialise
+from bemkl.inference import FitResult, Problem, State, ascend
 from bemkl.threads import one_pool
 
 _PATIENCE = 0.1
@@ -101,13 +101,13 @@ def fit_problems(
         p, n, generator = jobs[job]
         if n and stopped.is_set():
             return None
-        state = starts[p] if generator is None else initialise(problems[p], generator)
+        state = starts[p] if generator is None else None
         look = progress.watch(names[job], problems[p].n_observations)
 
         def watch(iteration: int, state: State, bound: float) -> bool:
             return look(iteration, state, bound) or stopped.is_set()
 
-        return ascend(problems[p], state, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
+        return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
 
     # The number of BLAS threads is this thread's business: those of the runs might come and go, or not be listened to.
     one = one_pool(max(problem.n_rows for problem in problems))

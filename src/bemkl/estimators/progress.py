@@ -210,7 +210,7 @@ class FitProgress:
         started, bounds = time.perf_counter(), list[float]()
 
         def look(iteration: int, state: State, bound: float) -> bool:
-            if self._screen is not None:
+            if self._screen is not None and iteration > 0:
                 bounds.append(bound)
                 left = iterations_left(bounds, self._max_iter, self._tol, n_observations)
                 seconds = None if left is None else (time.perf_counter() - started) / iteration * left

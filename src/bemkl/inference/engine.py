@@ -21,7 +21,7 @@ from bemkl.inference.updates import sweep_updates, update_output_target
 from bemkl.threads import one_pool
 
 Watch = Callable[[int, State, float], bool]
-"""Looks on: number of the iteration, posterior and bound in; whether to stop out."""
+"""Looks on: number of the iteration (0 in a rehearsal), posterior and bound in; whether to stop out."""
 
 _ROUNDING = 1e-10
 
@@ -64,7 +64,9 @@ class FitResult:
         return len(self.bound_terms)
 
 
-def initialise(problem: Problem, rng: np.random.Generator | None = None) -> State:
+def initialise(
+    problem: Problem, rng: np.random.Generator | None = None, *, max_iter: int = 1000, tol: float | None = 1e-4
+) -> State:
     """
     Return a first posterior.
 
@@ -77,18 +79,38 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
         What is to be fitted.
     rng : numpy.random.Generator, optional
         Draws the kernel weights at random instead, for restarts.
+    max_iter : int
+        Most iterations of a rehearsal.
+    tol : float or None
+        Relative change of the bound at which a rehearsal stops.
 
     Returns
     -------
     State
         The posterior; the same for every call without a generator.
     """
+    return _first_state(problem, rng, max_iter, tol, None)[0]
+
+
+def _first_state(
+    problem: Problem, rng: np.random.Generator | None, max_iter: int, tol: float | None, watch: Watch | None
+) -> tuple[State, bool]:
+    """Return a first posterior, and whether its rehearsal was stopped from outside."""
     if not isinstance(rng, np.random.Generator | None):
         raise ValueError(
             f"rng: expected a numpy.random.Generator or None, got {rng!r}. Pass np.random.default_rng(seed)."
         )
-    if any(block.likelihood.rehearsal is not None for block in problem.blocks):
-        return _rehearse(problem, rng)
+    if all(block.likelihood.rehearsal is None for block in problem.blocks):
+        return _start(problem, rng), False
+    # Fit the easier likelihoods, and hand their posterior over to the real ones.
+    easier = [replace(block, likelihood=block.likelihood.rehearsal or block.likelihood) for block in problem.blocks]
+    look: Watch | None = None if watch is None else lambda _, state, bound: watch(0, state, bound)
+    rehearsed = ascend(replace(problem, blocks=easier), rng=rng, max_iter=max_iter, tol=tol, watch=look)
+    return update_output_target(problem, rehearsed.state), rehearsed.interrupted
+
+
+def _start(problem: Problem, rng: np.random.Generator | None) -> State:
+    """Return a first posterior of likelihoods that need no rehearsal."""
     weights = problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, rng)
     if problem.weights.balanced:
         weights = weights.scaled(starting_scale(problem), spread=True)
@@ -104,13 +126,6 @@ def initialise(problem: Problem, rng: np.random.Generator | None = None) -> Stat
         pair = problem.pair.start(block.stack, context)
         blocks.append(BlockState(sample_precision, intermediate_precision, pair, output))
     return State(tuple(blocks), weights)
-
-
-def _rehearse(problem: Problem, rng: np.random.Generator | None) -> State:
-    """Fit the easier likelihoods, and hand their posterior over to the real ones."""
-    easier = [replace(block, likelihood=block.likelihood.rehearsal or block.likelihood) for block in problem.blocks]
-    rehearsed = replace(problem, blocks=easier)
-    return update_output_target(problem, ascend(rehearsed, initialise(rehearsed, rng)).state)
 
 
 def sweep(problem: Problem, state: State) -> State:
@@ -134,7 +149,9 @@ def sweep(problem: Problem, state: State) -> State:
     return state
 
 
-def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[State, dict[str, float]]]:
+def iterate(
+    problem: Problem, state: State | None = None, *, fresh: bool = False
+) -> Iterator[tuple[State, dict[str, float]]]:
     """
     Sweep without end, and show the posterior after each sweep.
 
@@ -144,6 +161,8 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
         What is to be fitted.
     state : State, optional
         Where to start; `initialise` makes a state without one.
+    fresh : bool
+        Whether that state is one that `initialise` made, so that the first sweep may do what it likes.
 
     Yields
     ------
@@ -161,7 +180,7 @@ def iterate(problem: Problem, state: State | None = None) -> Iterator[tuple[Stat
     bound = -np.inf
     if state is None:
         state = initialise(problem)
-    else:
+    elif not fresh:
         check_state(problem, state)
         # A first bold sweep must not fall below somebody's posterior; one that is not finite has nothing to lose.
         with np.errstate(all="ignore"):
@@ -209,6 +228,7 @@ def ascend(
     problem: Problem,
     state: State | None = None,
     *,
+    rng: np.random.Generator | None = None,
     max_iter: int = 1000,
     tol: float | None = 1e-4,
     watch: Watch | None = None,
@@ -225,8 +245,10 @@ def ascend(
         What is to be fitted.
     state : State, optional
         Where to start: any posterior of the same problem. Without one, `initialise` makes it.
+    rng : numpy.random.Generator, optional
+        Draws for that start.
     max_iter : int
-        Most iterations to do.
+        Most iterations to do; a rehearsal has as many of its own.
     tol : float or None
         Stop when the bound changes by less than this, relative to its size or, if that is more, to the number of
         observed labels and responses. None asks for exactly `max_iter` iterations.
@@ -249,15 +271,19 @@ def ascend(
     history: list[dict[str, float]] = []
     converged, interrupted, previous = False, False, -np.inf
     latest: State | None = None
+    problem = _remembering(problem)
     try:
         with one_pool(problem.n_rows):
-            for reached, terms in islice(iterate(problem, state), max_iter):
+            fresh, stopped = state is None, False
+            if state is None:
+                state, stopped = _first_state(problem, rng, max_iter, tol, watch)
+            for reached, terms in islice(iterate(problem, state, fresh=fresh), max_iter):
                 bound = sum(terms.values())
                 _warn_if_fallen(bound - previous, terms)
                 converged = tol is not None and abs(bound - previous) <= tol * max(abs(bound), problem.n_observations)
                 latest, previous = reached, bound
                 history.append(terms)
-                interrupted = watch is not None and watch(len(history), reached, bound)
+                interrupted = (watch is not None and watch(len(history), reached, bound)) or stopped
                 if converged or interrupted:
                     break
     except KeyboardInterrupt:

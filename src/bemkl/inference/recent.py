@@ -170,7 +170,7 @@ def recall_root(stack: Stack) -> Array:
 
 def remembering(stacks: Sequence[Stack]) -> list[RecentStack]:
     """
-    Return the same stacks with memories; what is one stack shares one.
+    Return the same stacks with memories, those that they have already; what is one stack shares one.
 
     Parameters
     ----------
@@ -182,5 +182,5 @@ def remembering(stacks: Sequence[Stack]) -> list[RecentStack]:
     list of RecentStack
         The stacks for one run.
     """
-    memories = {id(stack): RecentStack(stack) for stack in stacks}
+    memories = {id(stack): stack if isinstance(stack, RecentStack) else RecentStack(stack) for stack in stacks}
     return [memories[id(stack)] for stack in stacks]
