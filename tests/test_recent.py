@@ -38,10 +38,10 @@ class Counting(DenseStack):
 
     n_sums = 0
 
-    def combine(self, weights):
+    def combine_roughly(self, weights):
         """Sum, and count."""
         self.n_sums += 1
-        return super().combine(weights)
+        return super().combine_roughly(weights)
 
 
 def problem_of(stack, kernel=DENSE):
@@ -52,12 +52,12 @@ def problem_of(stack, kernel=DENSE):
 def test_sums_of_the_same_weights():
     """One sum is remembered, as it was."""
     stack, weights = RecentStack(Counting(KERNELS)), RNG.normal(size=15)
-    once = stack.combine(weights)
+    once = stack.combine_roughly(weights)
     assert_array_equal(once, DenseStack(KERNELS).combine(weights))
-    assert stack.combine(weights.copy()) is once
-    assert stack.combine(2.0 * weights) is not once
+    assert stack.combine_roughly(weights.copy()) is once
+    assert stack.combine_roughly(2.0 * weights) is not once
     weights *= 2.0  # a caller may go on using its array
-    assert_allclose(stack.combine(weights), 2.0 * once, atol=1e-14)
+    assert_allclose(stack.combine_roughly(weights), 2.0 * once, atol=1e-14)
 
 
 def test_what_was_made_last():

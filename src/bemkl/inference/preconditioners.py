@@ -52,7 +52,7 @@ def combined_kernel(stack: Stack, coupling: Coupling, approximation: Approximati
 
     @cache
     def combined() -> Array:
-        return stack.combine(approximation.weights)
+        return stack.combine_roughly(approximation.weights)
 
     def solver(o: int) -> Solve:
         along, across, lam = approximation.along[o], approximation.across[o], approximation.sample_precision[o]

@@ -30,8 +30,8 @@ class RecentStack:
     >>> import numpy as np
     >>> from bemkl.kernels import DenseStack
     >>> stack = RecentStack(DenseStack(np.stack([np.eye(2), np.ones((2, 2))])))
-    >>> once = stack.combine(np.array([1.0, 0.5]))
-    >>> stack.combine(np.array([1.0, 0.5])) is once, stack.combine(np.array([1.0, 0.6])) is once
+    >>> once = stack.combine_roughly(np.array([1.0, 0.5]))
+    >>> stack.combine_roughly(np.array([1.0, 0.5])) is once, stack.combine_roughly(np.array([1.0, 0.6])) is once
     (True, False)
     """
 
@@ -44,7 +44,7 @@ class RecentStack:
         self._made: tuple[object, Any] | None = None
         self._root: Array | None = None
 
-    def combine(self, weights: Array) -> Array:
+    def combine_roughly(self, weights: Array) -> Array:
         """
         Approximate the weighted sum of the kernels, or return it again.
 
@@ -60,7 +60,7 @@ class RecentStack:
         """
         if self._sum is None or not np.array_equal(self._sum[0], weights):
             self._sum = None  # two such matrices are never needed at a time
-            self._sum = weights.copy(), self._stack.combine(weights)
+            self._sum = weights.copy(), self._stack.combine_roughly(weights)
         return self._sum[1]
 
     def root(self) -> Array:

@@ -152,7 +152,7 @@ class FactoredStack:
         yield from (kernel.values for _, kernel in self._matrices if isinstance(kernel, Full))
         yield from (matrix for family in self._families for _, matrix in family.matrices())
 
-    def combine(self, weights: Array) -> Array:
+    def combine_roughly(self, weights: Array) -> Array:
         r"""
         Approximate the weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
 

@@ -159,6 +159,22 @@ class DenseStack:
             combined += weights[kernels] @ part.reshape(len(part), -1)
         return combined.reshape(n_samples, n_basis)
 
+    def combine_roughly(self, weights: Array) -> Array:
+        """
+        Approximate the weighted sum of the kernels; of matrices, the sum itself.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+            The weights.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_basis)
+            The sum.
+        """
+        return self.combine(weights)
+
     def rows(self, chosen: slice) -> Array:
         """
         Return some rows of every kernel.
