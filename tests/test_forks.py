@@ -9,7 +9,8 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
-from bemkl import BEMKLClassifier, KernelBank, KernelSpec
+from bemkl import BEMKLClassifier, KernelBank, KernelSpec, shared_kernels
+from bemkl.estimators.sharing import Memo
 from bemkl.threads import _found_pools, _pools, one_pool
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -17,6 +18,11 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doe
 SMALL = 10
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = X[:, 0] > 0.0
+BANK = KernelBank([KernelSpec("gaussian", "each", {"width": [0.5, 2.0]})], standardise=True)
+
+
+def fit(max_iter=3):
+    return BEMKLClassifier(BANK, tol=None, max_iter=max_iter).fit(X, Y)
 
 
 def outcome_of_child(work, seconds):
@@ -127,10 +133,6 @@ def test_what_the_thread_holds_that_forked_is_its_own_to_give_back(two_threads, 
 
 def test_children_of_a_busy_process_fit(other_thread):
     """Whatever the other thread is in the middle of, and however often it is tried."""
-    bank = KernelBank([KernelSpec("gaussian", "each", {"width": [0.5, 2.0]})], standardise=True)
-
-    def fit(max_iter=3):
-        return BEMKLClassifier(bank, tol=None, max_iter=max_iter).fit(X, Y)
 
     def fits_and_holds_nothing():
         return np.isfinite(fit().lower_bound_) and nobody_holds()
@@ -145,3 +147,39 @@ def test_children_of_a_busy_process_fit(other_thread):
     while len(outcomes) < 15 and time.monotonic() < end:
         outcomes.append(outcome_of_child(fits_and_holds_nothing, seconds=6.0))
     assert outcomes == [True] * len(outcomes)
+
+
+def test_children_share_kernels_of_their_own(other_thread, monkeypatch):
+    """Whoever was computing, or looking for kernels, when they were forked."""
+    computing, looking, fitted = Event(), Event(), KernelBank.fit_factored
+
+    def slow_fit(bank, *arguments, **options):
+        computing.set()
+        stopped.wait(timeout=20.0)
+        return fitted(bank, *arguments, **options)
+
+    def keep(stop):
+        nonlocal stopped
+        stopped = stop
+        fit()
+
+    def look(stop):
+        with memo._lock:
+            looking.set()
+            stop.wait(timeout=20.0)
+
+    def fits_once():
+        calls = []
+        monkeypatch.setattr(KernelBank, "fit_factored", lambda *a, **o: calls.append("fit") or fitted(*a, **o))
+        one, other = fit(), fit()
+        return one.lower_bound_ == other.lower_bound_ and calls == ["fit"] and len(memo._kept) == 1
+
+    stopped, memo = None, Memo(2**20)
+    monkeypatch.setattr("bemkl.estimators.sharing.Memo", lambda max_bytes: memo)
+    monkeypatch.setattr(KernelBank, "fit_factored", slow_fit)
+    with shared_kernels():
+        other_thread(keep)
+        assert computing.wait(timeout=10.0)
+        other_thread(look)
+        assert looking.wait(timeout=10.0)
+        assert outcome_of_child(fits_once, seconds=10.0)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pickle import PicklingError
-from threading import RLock
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from threading import Lock, local
 from typing import Any
-
-import joblib
 
 from bemkl.arrays import whole_number
 
@@ -26,20 +26,25 @@ class Memo:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._locks: dict[str, RLock] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: no results, nobody who computes, and a lock that nobody holds."""
+        self._lock = Lock()
         self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
-        self._lock = RLock()
+        self._size = 0
+        self._running: dict[str, Future[Any]] = {}
 
     def get(self, key: str, compute: Callable[[], Any], size_of: Callable[[Any], int]) -> Any:
         """
-        Return a result, computed if it is not there.
+        Return a result, computed if it is not there; threads that ask at the same time wait for the first of them.
 
         Parameters
         ----------
         key : str
             What it is a result of.
         compute : callable
-            Computes it.
+            Computes it. Where that fails, the next thread tries.
         size_of : callable
             Maps it to its size in bytes.
 
@@ -48,27 +53,73 @@ class Memo:
         Any
             The result.
         """
-        with self._lock:
-            lock = self._locks.setdefault(key, RLock())
-        with lock:
+        mine: Future[Any] = Future()
+        try:
             with self._lock:
                 if key in self._kept:
                     self._kept.move_to_end(key)
                     return self._kept[key][0]
+                first = self._running.setdefault(key, mine)
+            if first is mine:
+                mine.set_result(self._compute(key, compute, size_of))
+            elif _here.computes:
+                return (
+                    compute()
+                )  # who computes does not wait, because others wait for it: so no two wait for each other
+            with suppress(CancelledError):
+                return first.result()
+        finally:
+            with self._lock:
+                if self._running.get(key) is mine:
+                    del self._running[key]
+            mine.cancel()  # which does nothing where there is a result
+        return self.get(key, compute, size_of)
+
+    def _compute(self, key: str, compute: Callable[[], Any], size_of: Callable[[Any], int]) -> Any:
+        """Compute a result, with no lock held, and keep it."""
+        outer, _here.computes = _here.computes, True
+        try:
             result = compute()
-            self._keep(key, result, size_of(result))
-            return result
+        finally:
+            _here.computes = outer
+        self._keep(key, result, size_of(result))
+        return result
 
     def _keep(self, key: str, result: Any, size: int) -> None:
         if size > self.max_bytes:
             return
         with self._lock:
             self._kept[key] = result, size
-            while sum(kept for _, kept in self._kept.values()) > self.max_bytes:
-                self._kept.popitem(last=False)
+            self._size += size
+            while self._size > self.max_bytes:
+                self._size -= self._kept.popitem(last=False)[1][1]
 
 
-_active: list[Memo] = []
+class _Here(local):
+    """Whether this thread computes what others may wait for."""
+
+    computes = False
+
+
+_here = _Here()
+_open: list[Memo] = []
+_own: ContextVar[Memo | None] = ContextVar("_own", default=None)
+
+
+def _current() -> Memo | None:
+    """Return the memo of this thread's innermost context, or else of the one opened last in any thread."""
+    opened = tuple(_open)  # looked at once, because other threads may close theirs at any time
+    own = _own.get()
+    return own if own in opened else opened[-1] if opened else None
+
+
+def _forget_all() -> None:
+    for memo in _open:
+        memo.forget()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where there are no forks
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 @contextmanager
@@ -77,9 +128,13 @@ def shared_kernels(max_bytes: int = 2**31) -> Iterator[None]:
     Compute each training and test kernel once for all fits inside, whatever tool makes them.
 
     A search over priors, deviations or margins fits the same bank to the same folds for every candidate. Inside this
-    context the kernels of a fold, and the sum of their squares, are computed for the first candidate only. It covers
-    the threads of one process; searches with several processes compute kernels in each fit as ever, and so do banks
-    with functions of your own, because a name does not say what a function does.
+    context the kernels of a fold, and the sum of their squares, are computed for the first candidate only.
+
+    It covers the threads of one process, also those that a search starts, and those that have nothing to do with it: a
+    thread takes its own innermost context, and one without a context the one that was opened last. A process that is
+    forked inside begins with nothing kept; other processes compute kernels in each fit as ever. So do banks with
+    functions of your own, because a name does not say what a function does, and samples whose content may change
+    unseen: other than arrays, data frames, sparse matrices, lists, and dicts of these.
 
     Parameters
     ----------
@@ -103,12 +158,14 @@ def shared_kernels(max_bytes: int = 2**31) -> Iterator[None]:
     >>> bool(search.best_score_ > 0.9)
     True
     """
-    memo = Memo(whole_number("max_bytes", max_bytes, least=0))
-    _active.append(memo)
+    memo, outer = Memo(whole_number("max_bytes", max_bytes, least=0)), _own.get()
+    _open.append(memo)
+    _own.set(memo)
     try:
         yield
     finally:
-        _active.remove(memo)
+        _own.set(outer)
+        _open.remove(memo)
 
 
 def room_for(size: int) -> bool:
@@ -125,17 +182,18 @@ def room_for(size: int) -> bool:
     bool
         Whether there is one.
     """
-    return bool(_active) and size <= _active[-1].max_bytes
+    memo = _current()
+    return memo is not None and size <= memo.max_bytes
 
 
-def shared(parts: Any, compute: Callable[[], Any], size_of: Callable[[Any], int]) -> Any:
+def shared(key: str | None, compute: Callable[[], Any], size_of: Callable[[Any], int]) -> Any:
     """
-    Compute a result, or take it from the innermost context that shares kernels.
+    Compute a result, or take it from the context that shares kernels.
 
     Parameters
     ----------
-    parts : Any
-        All that the result depends on.
+    key : str or None
+        What the result depends on, as `key_of` says it; None where that is not known.
     compute : callable
         Computes it.
     size_of : callable
@@ -144,12 +202,7 @@ def shared(parts: Any, compute: Callable[[], Any], size_of: Callable[[Any], int]
     Returns
     -------
     Any
-        The result.
+        The result, which others may get too: not to be written to.
     """
-    if not _active:
-        return compute()
-    try:
-        key = joblib.hash(parts)
-    except (PicklingError, AttributeError, TypeError):
-        return compute()  # a kernel function that has no name to go by
-    return _active[-1].get(key, compute, size_of)
+    memo = _current()
+    return compute() if memo is None or key is None else memo.get(key, compute, size_of)

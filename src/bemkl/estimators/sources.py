@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from bemkl.arrays import Array
+from bemkl.estimators.content import key_of
 from bemkl.estimators.sharing import room_for, shared
 from bemkl.inference.problem import ASYMMETRY_TOLERANCE
 from bemkl.inference.protocols import Stack
@@ -72,9 +73,10 @@ class BankSource:
             return self.bank, list(self.bank.blocks(X, max_bytes=_BLOCK_BYTES))
 
         size = 8 * count_samples(X) * len(self.bank.groups_[0].present) * len(self.names)
-        if not room_for(size):
+        key = key_of([id(self.bank), X]) if room_for(size) else None
+        if key is None:
             return self.bank.blocks(X, max_bytes=_BLOCK_BYTES)
-        _, stacks = shared((id(self.bank), X), compute, lambda _: size)
+        _, stacks = shared(key, compute, lambda _: size)
         return iter(stacks)
 
 
@@ -185,14 +187,31 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, t
         if landmarks is not None:
             rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
         if tolerance is None:
-            return BankSource(bank), bank.fit_transform(X, basis=rows).dense(), rows
-        return BankSource(bank), bank.fit_factored(X, basis=rows, tolerance=tolerance), rows
+            stack: Stack = bank.fit_transform(X, basis=rows).dense()
+        else:
+            stack = bank.fit_factored(X, basis=rows, tolerance=tolerance)
+        _protect(bank)
+        return BankSource(bank), stack, rows
 
-    if any(not isinstance(getattr(spec, "kernel", None), str) for spec in kernels.specs):
-        return fit()
-    draws = rng.bit_generator.state if isinstance(landmarks, int | str | tuple) else None
-    fitted: Fitted = shared((kernels, X, landmarks, draws, tolerance), fit, lambda found: found[1].n_values * 8)
-    return fitted
+    draws = rng.bit_generator.state if _are_drawn(landmarks) else None
+    key = key_of([kernels, X, landmarks, draws, tolerance]) if room_for(0) else None
+    source, stack, rows = shared(key, fit, lambda found: found[1].n_values * 8)
+    return source, stack, None if rows is None else rows.copy()
+
+
+def _protect(bank: KernelBank) -> None:
+    """Make what a bank has learned read-only, because other models may share it."""
+    for group in bank.groups_:
+        for values in (group.mean, group.deviation, group.points, group.present):
+            if isinstance(values, np.ndarray):
+                values.flags.writeable = False
+
+
+def _are_drawn(landmarks: Any) -> bool:
+    """Say whether landmarks are up to chance, and neither named nor the pivots of the kernels."""
+    with_count = isinstance(landmarks, tuple) and len(landmarks) == 2 and isinstance(landmarks[0], str)
+    strategy = landmarks[0] if with_count else landmarks
+    return isinstance(strategy, int | np.integer | str) and strategy != "pivoted"
 
 
 def check_kernels(kernels: Any) -> None:
