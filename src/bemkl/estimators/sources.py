@@ -187,24 +187,13 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, t
         if landmarks is not None:
             rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
         if tolerance is None:
-            stack: Stack = bank.fit_transform(X, basis=rows).dense()
-        else:
-            stack = bank.fit_factored(X, basis=rows, tolerance=tolerance)
-        _protect(bank)
-        return BankSource(bank), stack, rows
+            return BankSource(bank), bank.fit_transform(X, basis=rows).dense(), rows
+        return BankSource(bank), bank.fit_factored(X, basis=rows, tolerance=tolerance), rows
 
     draws = rng.bit_generator.state if _are_drawn(landmarks) else None
     key = key_of([kernels, X, landmarks, draws, tolerance]) if room_for(0) else None
     source, stack, rows = shared(key, fit, lambda found: found[1].n_values * 8)
     return source, stack, None if rows is None else rows.copy()
-
-
-def _protect(bank: KernelBank) -> None:
-    """Make what a bank has learned read-only, because other models may share it."""
-    for group in bank.groups_:
-        for values in (group.mean, group.deviation, group.points, group.present):
-            if isinstance(values, np.ndarray):
-                values.flags.writeable = False
 
 
 def _are_drawn(landmarks: Any) -> bool:
