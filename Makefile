@@ -7,7 +7,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format figures bench docs clean
+.PHONY: demo test lint format figures bench fuzz docs clean
 
 demo: $(VENV)/.installed
 	$(RUN) examples/breast_cancer.py
@@ -19,6 +19,10 @@ figures: $(VENV)/.installed-test
 # About a quarter of an hour; other packages go into environments of their own under .bench.
 bench: $(VENV)/.installed-test
 	$(RUN) benchmarks/bench.py
+
+# Five minutes; goes on with other cases the next time. Ends with an error if anything is found.
+fuzz: $(VENV)/.installed-test
+	$(RUN) -m tests.fuzz all --minutes 5 --out tests/fuzz/records/fuzz.jsonl
 
 # The site is in docs/_build/html/index.html; every warning is an error. Always a clean build, half a minute.
 docs: $(VENV)/.installed-docs

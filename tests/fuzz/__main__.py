@@ -1,5 +1,5 @@
 """
-Run the fuzzer: python -m tests.fuzz api|commands, summary FILE..., findings FILE..., shrink api|commands SEED.
+Run the fuzzer: python -m tests.fuzz api|commands|all, summary FILE..., findings FILE..., shrink api|commands SEED.
 
 A run writes one line a case, and goes on where it was if the file has lines already. It ends with 1 if anything is
 wrong.
@@ -21,7 +21,7 @@ def _arguments() -> argparse.ArgumentParser:
         prog="python -m tests.fuzz", description="Hostile data for estimators and commands."
     )
     tasks = parser.add_subparsers(dest="task", required=True)
-    for name in HARNESSES:
+    for name in (*HARNESSES, "all"):
         task = tasks.add_parser(name, help=f"run cases of {name}")
         task.add_argument("--first", type=int, default=0, help="first seed")
         task.add_argument("--last", type=int, default=10**9, help="last seed")
@@ -53,8 +53,11 @@ def small_script(name: str, seed: int, seconds: float) -> str:
 def main() -> int:
     """Do what the arguments say, and return the exit code."""
     given = _arguments().parse_args()
-    if given.task in HARNESSES:
-        return int(run(Plan(given.task, given.first, given.last, given.minutes, given.jobs, given.out)) > 0)
+    if given.task in (*HARNESSES, "all"):
+        names = HARNESSES if given.task == "all" else (given.task,)
+        minutes = given.minutes / len(names)
+        plans = [Plan(name, given.first, given.last, minutes, given.jobs, given.out) for name in names]
+        return int(sum(map(run, plans)) > 0)
     if given.task == "shrink":
         print(small_script(given.harness, given.seed, given.seconds))
         return 0

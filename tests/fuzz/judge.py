@@ -20,7 +20,7 @@ class FaultError(AssertionError):
 
 
 def hold(truth: Any, what: str, detail: str = "") -> None:
-    """Refuse what is not true."""
+    """Refuse what is not true, of an array any entry; an empty one is true."""
     if not np.all(truth):
         raise FaultError(what, detail)
 

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import resource
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,8 +37,16 @@ def serve(name: str, connection: Connection) -> None:
     # The end of the parent is that of the pipe.
     with suppress(EOFError):
         while True:
-            seed = connection.recv()
-            connection.send(records.line(module.judge(module.draw(seed))))
+            connection.send(records.line(_judged(module, connection.recv())))
+
+
+def _judged(module: Any, seed: int) -> Outcome:
+    """Run a case; where the fuzzer itself fails, that is a finding too."""
+    try:
+        outcome: Outcome = module.judge(module.draw(seed))
+    except Exception as error:
+        return Outcome(module.NAME, seed, "fuzzer", f"{type(error).__name__}: {error}", detail=traceback.format_exc())
+    return outcome
 
 
 @dataclass

@@ -178,8 +178,40 @@ def _rounded(values: Any, round_off: Callable[[Any], Any]) -> Any:
     table = np.array(values, dtype=object)
     if not all(isinstance(value, float) for value in table.ravel()):
         return values
-    return round_off(table.astype(float)).tolist()
+    with np.errstate(all="ignore"):
+        return round_off(table.astype(float)).tolist()
 
 
 def _without(items: list[Any], position: int) -> list[Any]:
     return [*items[:position], *items[position + 1 :]]
+
+
+def simpler_commands(case: Case) -> Iterator[Case]:
+    """Yield simpler cases of the commands."""
+    runs = case["runs"]
+    for position in range(len(runs)):
+        if len(runs) > 1:
+            yield _changed(case, runs=_without(runs, position))
+        for first in range(1, len(runs[position])):
+            for count in (2, 1):
+                words = [*runs[position][:first], *runs[position][first + count :]]
+                yield _changed(case, runs=[*runs[:position], words, *runs[position + 1 :]])
+    for name, file in case["files"].items():
+        yield _changed(case, files={key: value for key, value in case["files"].items() if key != name})
+        for change in ("damage", "quote"):
+            if change in file:
+                smaller = {key: value for key, value in file.items() if key != change}
+                yield _changed(case, files=case["files"] | {name: smaller})
+        for cells in _fewer_cells(file.get("cells") or []):
+            yield _changed(case, files=case["files"] | {name: file | {"cells": cells}})
+
+
+def _fewer_cells(cells: list[list[str]]) -> Iterator[list[list[str]]]:
+    """Leave out rows and columns of a table."""
+    size = (len(cells) - 1) // 2
+    while size > 0:
+        for first in range(1, len(cells), size):
+            yield [*cells[:first], *cells[first + size :]]
+        size //= 2
+    for column in range(max(map(len, cells), default=0)):
+        yield [_without(row, column) for row in cells]
