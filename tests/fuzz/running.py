@@ -124,7 +124,9 @@ def run(plan: Plan, say: Callable[[str], None] = print) -> int:
     known = records.done(plan.out, plan.harness)
     seeds = (seed for seed in range(plan.first, plan.last + 1) if seed not in known)
     start, count, wrong = time.monotonic(), 0, 0
+    whole = not plan.out.is_file() or plan.out.read_bytes()[-1:] in (b"", b"\n")
     with plan.out.open("a", encoding="utf-8") as file:
+        file.write("" if whole else "\n")  # a run that was killed leaves half a line
         for text in _lines(plan, seeds, start + 60.0 * plan.minutes):
             file.write(text)
             file.flush()
