@@ -48,7 +48,7 @@ CASES = {
     "three axes in y": (lambda: Gaussian(np.zeros((2, 2, 2))), r"y: expected shape .*got \(2, 2, 2\)"),
     "no samples in y": (lambda: Gaussian([]), r"y: expected shape .*got \(0,\)"),
     "labels 0 and 1": (lambda: Probit([0, 1, 1]), r"y: expected labels -1 and \+1, got the values \[0.0\]"),
-    "negative margin": (lambda: Probit(Y, margin=-1.0), r"margin: .*at least 0, got -1.0"),
+    "negative margin": (lambda: Probit(Y, margin=-1.0), r"margin: .*at least 0 and at most 1000, got -1.0"),
     "NaN margin": (lambda: Probit(Y, margin=np.nan), r"margin: .*got nan"),
     "noise that is no prior": (lambda: Gaussian(Y, noise=(1, 1)), r"noise: expected one Gamma prior, got \(1, 1\)"),
     "zero shape": (lambda: Gamma(0.0, 1.0), r"shape: expected positive finite numbers.*got 0.0"),

@@ -490,9 +490,9 @@ class TestBank:
 
     def test_overflow_of_single_precision(self):
         """Finite in double precision, where kernels are computed; not in the precision of the samples."""
-        samples = (2000.0 * RNG.normal(size=(60, 10))).astype(np.float32)
+        samples = (150.0 * RNG.normal(size=(60, 10))).astype(np.float32)
         bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 8})], standardise=False, scaling=None)
-        with pytest.raises(ValueError, match="kernels: expected finite numbers, got inf"), np.errstate(over="ignore"):
+        with pytest.raises(ValueError, match="kernels: expected finite numbers, got inf"):
             bank.fit_factored(samples)
 
     def test_a_polynomial_with_more_monomials_than_numbers(self):
@@ -502,7 +502,7 @@ class TestBank:
 
     def test_overflow_is_reported_as_ever(self):
         bank = KernelBank([KernelSpec("polynomial", "all", {"degree": 3})])
-        with pytest.raises(ValueError, match="expected finite values"), np.errstate(over="ignore"):
+        with pytest.raises(ValueError, match=r"X, all features: expected numbers of at most 1e\+50"):
             bank.fit_factored(np.array([[1e200], [1.0], [2.0]]))
 
     def test_single_precision_stays_where_matrices_do(self):

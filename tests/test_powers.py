@@ -82,8 +82,8 @@ class TestBank:
 
     def test_what_is_not_finite_is_reported_as_ever(self):
         bank = KernelBank([KernelSpec("polynomial", "all", {"degree": [3, 4]})], scaling=None, standardise=False)
-        message = r"kernel: expected finite values of shape \(90, 90\) from 'polynomial\(d=4\) on all features'"
-        with pytest.raises(ValueError, match=message), np.errstate(over="ignore"):
+        message = r"kernel 'polynomial.* on all features': expected numbers of at most 1e\+50 in size, got .*e\+"
+        with pytest.raises(ValueError, match=message):
             bank.fit_factored(X * 1e45)
 
     def test_without_numba(self, monkeypatch):

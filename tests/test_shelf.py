@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
+from bemkl import BEMKLClassifier
 from bemkl.kernels import FactoredStack, KernelBank, KernelSpec, shelf
 from bemkl.kernels.cholesky import from_columns, pivoted_cholesky
 from bemkl.kernels.forms import LowRank
@@ -42,6 +43,23 @@ def test_rows_that_fill_their_room_move(monkeypatch):
     assert_array_equal(large[: len(full)], full)
     assert not np.shares_memory(large, before)
     assert len(place.more(large, len(large) + 1)) == len(large) + 1
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_factors_of_rank_0_are_joined_with_others(length):
+    shelf = Shelf(length)
+    shelf.room(4)[:] = 1.0
+    parts = [shelf.take(0), shelf.take(2), shelf.take(0), np.empty((0, length))]
+    assert joined(parts).shape == (2, length)
+    assert joined(parts[2:]).shape == (0, length)
+
+
+@pytest.mark.parametrize("landmarks", [1, [0], "pivoted"])
+def test_kernels_of_rank_0_with_one_landmark(landmarks):
+    """A constant column has a linear kernel of zeros once it is standardised."""
+    bank = KernelBank([KernelSpec("linear", "each")], standardise=True)
+    model = BEMKLClassifier(bank, landmarks=landmarks, factor_tol=1e-10).fit(np.ones((10, 2)), np.arange(10) % 2)
+    assert_allclose(model.predict_proba(np.ones((1, 2))).sum(), 1.0)
 
 
 def test_what_does_not_lie_side_by_side_is_copied():

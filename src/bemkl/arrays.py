@@ -10,6 +10,11 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 """A float64 array; shapes are in the docstrings."""
 
+LARGEST = 1e50
+"""Largest size of numbers from users: products of a few of them are numbers too."""
+SMALLEST = 1e-50
+"""Smallest parameter that something is divided by."""
+
 
 def finite_array(name: str, values: Any) -> Array:
     """
@@ -105,6 +110,37 @@ def refuse_nonfinite(name: str, array: npt.NDArray[Any]) -> None:
         )
 
 
+def refuse_out_of_range(name: str, array: npt.NDArray[Any], advice: str) -> None:
+    """
+    Raise if an array holds NaN, infinity, or numbers whose squares and products may not be numbers.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    array : ndarray
+        Values to look at.
+    advice : str
+        What to do about large ones.
+
+    Raises
+    ------
+    ValueError
+        If some value is not finite, or larger than `LARGEST`.
+    """
+    if array.dtype.kind != "f":
+        return
+    flat = array.ravel()
+    # One product costs less than a look at every value.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if float(np.vdot(flat, flat)) <= LARGEST**2:
+            return
+    refuse_nonfinite(name, array)
+    largest = float(np.abs(flat).max())
+    if largest > LARGEST:
+        raise ValueError(f"{name}: expected numbers of at most {LARGEST:g} in size, got {largest:g}. {advice}")
+
+
 def standard_moments(values: Array) -> tuple[Array, Array]:
     """
     Return means and standard deviations of columns, with a deviation of 1 for constant ones.
@@ -136,7 +172,43 @@ def standard_moments(values: Array) -> tuple[Array, Array]:
     return mean, np.where(constant, 1.0, deviation)
 
 
-def finite_number(name: str, value: Any, *, least: float, allow_least: bool = False) -> float:
+def positive_number(name: str, value: Any, *, least: float = SMALLEST, most: float = LARGEST) -> float:
+    """
+    Check one positive number that the user passed, which has to leave room for its squares.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    value : Any
+        What the user passed.
+    least : float
+        Smallest allowed number.
+    most : float
+        Largest allowed number.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If it is no number of that range.
+    """
+    try:
+        number = finite_number(name, value, least=0.0)
+    except ValueError:
+        number = float("nan")
+    if not least <= number <= most:
+        raise ValueError(f"{name}: expected a number between {least:g} and {most:g}, got {value!r}.")
+    return number
+
+
+def finite_number(
+    name: str, value: Any, *, least: float, allow_least: bool = False, most: float = float(np.finfo(np.float64).max)
+) -> float:
     """
     Check one number that the user passed.
 
@@ -150,6 +222,8 @@ def finite_number(name: str, value: Any, *, least: float, allow_least: bool = Fa
         What the number has to exceed.
     allow_least : bool
         Whether it may also be equal to that.
+    most : float
+        Largest allowed number.
 
     Returns
     -------
@@ -161,15 +235,16 @@ def finite_number(name: str, value: Any, *, least: float, allow_least: bool = Fa
     ValueError
         If it is no finite number of that range.
     """
-    if type(value) is float and least < value < np.inf:
+    if type(value) is float and least < value <= most:
         return value
     try:
         number = float("nan") if isinstance(value, str | bool) or np.ndim(value) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
-    if not (np.isfinite(number) and (number > least or (allow_least and number == least))):
+    if not (number <= most and (number > least or (allow_least and number == least))):
         relation = "at least" if allow_least else "more than"
-        raise ValueError(f"{name}: expected a finite number of {relation} {least:g}, got {value!r}.")
+        end = f" and at most {most:g}" if most < np.finfo(np.float64).max else ""
+        raise ValueError(f"{name}: expected a finite number of {relation} {least:g}{end}, got {value!r}.")
     return number
 
 
@@ -200,7 +275,7 @@ def fraction(name: str, value: Any) -> float:
     return number
 
 
-def whole_number(name: str, value: Any, *, least: int) -> int:
+def whole_number(name: str, value: Any, *, least: int, most: int | None = None) -> int:
     """
     Check one whole number that the user passed.
 
@@ -212,6 +287,8 @@ def whole_number(name: str, value: Any, *, least: int) -> int:
         What the user passed.
     least : int
         Smallest allowed number.
+    most : int, optional
+        Largest allowed number.
 
     Returns
     -------
@@ -221,8 +298,10 @@ def whole_number(name: str, value: Any, *, least: int) -> int:
     Raises
     ------
     ValueError
-        If it is no whole number of at least that size.
+        If it is no whole number of that range.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
+    out_of_range = isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
+    if out_of_range or (most is not None and value > most):
+        end = "" if most is None else f" and at most {most}"
+        raise ValueError(f"{name}: expected a whole number of at least {least}{end}, got {value!r}.")
     return int(value)

@@ -107,7 +107,13 @@ def fit_problems(
         def watch(iteration: int, state: State, bound: float) -> bool:
             return look(iteration, state, bound) or stopped.is_set()
 
-        return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
+        try:
+            return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
+        except (FloatingPointError, np.linalg.LinAlgError) as error:
+            raise ValueError(
+                f"X, y: the fit has left the range of floating point: {error} Standardise the columns, or take "
+                "kernels and priors that are less extreme."
+            ) from error
 
     # The number of BLAS threads is this thread's business: those of the runs might come and go, or not be listened to.
     one = one_pool(max(problem.n_rows for problem in problems))

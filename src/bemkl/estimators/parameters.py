@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from bemkl.arrays import finite_number, fraction
+from bemkl.arrays import finite_number, fraction, positive_number
 from bemkl.distributions import Gamma, PointMass, Precision
 from bemkl.inference import (
     DENSE,
@@ -24,6 +24,8 @@ from bemkl.inference import (
 )
 from bemkl.inference.protocols import AnyWeightStrategy
 
+_LEAST, _MOST = 1e-20, 1e20
+_NARROWEST, _WIDEST = 1e-6, 1e6
 _NAMED = {"dense": DENSE, "sparse": SPARSE}
 _PLAIN: dict[str, AnyWeightStrategy] = {
     "free": Free(),
@@ -61,11 +63,11 @@ def gamma_prior(name: str, value: Any) -> Gamma:
         return _NAMED[value]
     try:
         shape, scale = (float("nan"), float("nan")) if isinstance(value, str | Gamma) else value
-        return Gamma(float(shape), float(scale))
+        return Gamma(*(positive_number(name, number, least=_LEAST, most=_MOST) for number in (shape, scale)))
     except (TypeError, ValueError):
         raise ValueError(
-            f'{name}: expected "dense", "sparse" or a pair of positive numbers (shape, scale), got {value!r}. '
-            '"dense" is (1, 1) and "sparse" is (1e-10, 1e10).'
+            f'{name}: expected "dense", "sparse" or a pair of numbers (shape, scale) between {_LEAST:g} and {_MOST:g}, '
+            f'got {value!r}. "dense" is (1, 1) and "sparse" is (1e-10, 1e10).'
         ) from None
 
 
@@ -91,9 +93,11 @@ def intermediate_prior(value: Any) -> Precision:
     if isinstance(value, str) and value == "learn":
         return DENSE
     try:
-        return PointMass.from_std(value)
+        return PointMass.from_std(positive_number("intermediate_std", value, least=_NARROWEST, most=_WIDEST))
     except ValueError:
-        raise ValueError(f'intermediate_std: expected a positive number or "learn", got {value!r}.') from None
+        raise ValueError(
+            f'intermediate_std: expected a number between {_NARROWEST:g} and {_WIDEST:g}, or "learn", got {value!r}.'
+        ) from None
 
 
 def read_priors(estimator: Any) -> Priors:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bemkl.arrays import Array, standard_moments
-
-LARGEST = 1e150
-"""Largest response, in absolute value: squares of larger ones, and intervals around them, may not be numbers."""
+from bemkl.arrays import Array, refuse_out_of_range, standard_moments
 
 
 def normalised(responses: Array, *, normalise: bool) -> tuple[Array, Array, Array]:
@@ -41,12 +38,7 @@ def normalised(responses: Array, *, normalise: bool) -> tuple[Array, Array, Arra
     >>> values.ravel(), offset, scale
     (array([-1.,  1.]), array([2.]), array([1.]))
     """
-    largest = float(np.abs(responses).max(initial=0.0))
-    if largest > LARGEST:
-        raise ValueError(
-            f"y: expected responses of at most {LARGEST:g} in absolute value, got one of {largest:g}. "
-            "Use another unit, or take logarithms."
-        )
+    refuse_out_of_range("y", responses, "Use another unit, or take logarithms.")
     if not normalise:
         n_outputs = responses.shape[1]
         return responses, np.zeros(n_outputs), np.ones(n_outputs)

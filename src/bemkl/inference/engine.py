@@ -273,7 +273,8 @@ def ascend(
     latest: State | None = None
     problem = _remembering(problem)
     try:
-        with one_pool(problem.n_rows):
+        # What leaves the range of floating point shows in the bound, which is looked at after each sweep.
+        with one_pool(problem.n_rows), np.errstate(all="ignore"):
             fresh, stopped = state is None, False
             if state is None:
                 state, stopped = _first_state(problem, rng, max_iter, tol, watch)

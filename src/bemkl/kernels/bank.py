@@ -211,7 +211,8 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 group.fill(values, points[rows], present[rows])
                 if self.scaling is not None:
                     group.scale(values, group.diagonals(points[rows], present[rows]), present[rows])
-                out[:] = values
+                with np.errstate(over="ignore"):  # what single precision cannot hold is refused by the stack
+                    out[:] = values
             yield KernelStack.from_dense(DenseStack(kernels), self.kernel_names_)
 
     def mean_similarity(self, X: Any) -> Callable[[int], Array]:

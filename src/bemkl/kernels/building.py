@@ -68,7 +68,8 @@ def build_matrices(
         group = group.with_scalings(scaling, square)
         group.scale(values, diagonals, samples.present)
     if values is not out:
-        out[:] = values
+        with np.errstate(over="ignore"):  # what single precision cannot hold is refused where the kernels are used
+            out[:] = values
     return group
 
 
@@ -192,8 +193,10 @@ def _factored(
         if not positions:
             continue
         members = [group.members[m] for m in positions]
-        diagonals = samples.present * [m.function.diagonal_of(samples.points, **m.parameters) for m in members]
-        factors = pivoted_cholesky(steps_of(members, samples), diagonals, tolerance, most, shelf)
+        # Kernels that leave the range of floating point have no factor, and are refused as matrices.
+        with np.errstate(all="ignore"):
+            diagonals = samples.present * [m.function.diagonal_of(samples.points, **m.parameters) for m in members]
+            factors = pivoted_cholesky(steps_of(members, samples), diagonals, tolerance, most, shelf)
         complete, there = bool(samples.present.all()), group.present > 0.0
         for m, factor, diagonal in zip(positions, factors, diagonals, strict=True):
             if factor is not None:

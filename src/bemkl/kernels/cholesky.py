@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bemkl.arrays import Array
+from bemkl.arrays import LARGEST, Array
 from bemkl.kernels.shelf import Shelf
 
 Column = Callable[[int], Array]
@@ -185,7 +185,7 @@ def pivoted_cholesky(
     Returns
     -------
     list of ndarray of shape (rank, n_points) or None
-        The transposed factor of each kernel; None where its diagonal is not finite, or `next_stop` gives it up.
+        The transposed factor of each kernel; None where its diagonal is out of range, or `next_stop` gives it up.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def pivoted_cholesky(
     (9, True)
     """
     n_kernels, n_points = diagonals.shape
-    finite = np.logical_and.reduce(np.isfinite(diagonals), axis=1)
+    finite = np.logical_and.reduce(np.abs(diagonals) <= LARGEST, axis=1)
     lengths = np.sqrt(np.maximum(np.where(finite[:, None], diagonals, 0.0), 0.0))
     inverses = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
     # A kernel that has nothing left to explain is done at once.

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bemkl.arrays import Array, finite_number, whole_number
+from bemkl.arrays import LARGEST, Array, finite_number, positive_number, whole_number
 from bemkl.kernels.cholesky import Steps
+from bemkl.kernels.functions import LARGEST_DEGREE
 
 _ENDLESS = 2**53
 """A rank that no number of points reaches."""
@@ -96,15 +97,16 @@ def _product_loops() -> Any:
 
 
 def _gaussian(width: float) -> tuple[int, float, int]:
-    return 0, -0.5 / finite_number("width", width, least=0.0) ** 2, 0
+    return 0, -0.5 / positive_number("width", width) ** 2, 0
 
 
 def _laplacian(width: float) -> tuple[int, float, int]:
-    return 1, -1.0 / finite_number("width", width, least=0.0), 0
+    return 1, -1.0 / positive_number("width", width), 0
 
 
 def _polynomial(degree: int, offset: float = 1.0) -> tuple[int, float, int]:
-    return 2, finite_number("offset", offset, least=0.0, allow_least=True), whole_number("degree", degree, least=1)
+    offset = finite_number("offset", offset, least=0.0, allow_least=True, most=LARGEST)
+    return 2, offset, whole_number("degree", degree, least=1, most=LARGEST_DEGREE)
 
 
 def _linear() -> tuple[int, float, int]:

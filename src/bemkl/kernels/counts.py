@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, chi2_kernel
 
-from bemkl.arrays import Array, finite_number
+from bemkl.arrays import Array, positive_number
 from bemkl.kernels.functions import points
 
 
@@ -58,7 +58,7 @@ def chi2(X: npt.ArrayLike, Z: npt.ArrayLike, width: float = 1.0) -> Array:
     array([[0.5866],
            [1.    ]])
     """
-    kernel: Array = chi2_kernel(*_histograms(X, Z), gamma=1.0 / finite_number("width", width, least=0.0))
+    kernel: Array = chi2_kernel(*_histograms(X, Z), gamma=1.0 / positive_number("width", width))
     return kernel
 
 

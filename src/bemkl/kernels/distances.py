@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from bemkl.arrays import Array, finite_array, finite_number
+from bemkl.arrays import Array, finite_array, positive_number
 
 _ROUNDING = 1e-6
 
@@ -74,7 +74,7 @@ def from_distances(distances: npt.ArrayLike, scale: float | Literal["mean"] = "m
     array([[0.3679, 1.    , 0.1353]])
     """
     number = mean_distance(distances) if isinstance(scale, str) and scale == "mean" else scale
-    kernel: Array = np.exp(_distances(distances) / -finite_number("scale", number, least=0.0))
+    kernel: Array = np.exp(_distances(distances) / -positive_number("scale", number))
     return kernel
 
 

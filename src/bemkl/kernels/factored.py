@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from bemkl.arrays import Array, refuse_nonfinite
+from bemkl.arrays import Array, refuse_out_of_range
 from bemkl.kernels.forms import Full, Kernel, LowRank
 from bemkl.kernels.powers import Power, in_families
 from bemkl.kernels.runs import in_runs
 from bemkl.kernels.sketch import Sketch
 from bemkl.kernels.sparse import Sparse
-from bemkl.kernels.stack import asymmetry, sum_of_squares
+from bemkl.kernels.stack import LARGE_KERNELS, asymmetry, sum_of_squares
 
 _GRAM_ROWS = 512
 _LEAST = 0.02
@@ -212,7 +212,7 @@ def _checked(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
         if kernel.shape != first:
             raise ValueError(f"kernels: expected kernels of the same samples, got shapes {first} and {kernel.shape}.")
         if isinstance(kernel, Full):
-            refuse_nonfinite("kernels", kernel.matrix)
+            refuse_out_of_range("kernels", kernel.matrix, LARGE_KERNELS)
         yield kernel
 
 

@@ -7,8 +7,10 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import cosine_similarity
 
-from bemkl.arrays import Array, finite_array, finite_number, whole_number
+from bemkl.arrays import LARGEST, Array, finite_array, finite_number, positive_number, whole_number
 
+LARGEST_DEGREE = 1000
+"""Highest degree of polynomials."""
 _NO_SIZE = -700.0
 """Exponents below this one give numbers that are as good as 0, and take ten times as long."""
 
@@ -87,7 +89,7 @@ def gaussian_profile(squares: Array, width: float, out: Array | None = None) -> 
     ndarray
         The kernel, of the same shape.
     """
-    kernel = np.multiply(squares, -0.5 / finite_number("width", width, least=0.0) ** 2, out=out)
+    kernel = np.multiply(squares, -0.5 / positive_number("width", width) ** 2, out=out)
     return _exponentials(kernel)
 
 
@@ -138,7 +140,7 @@ def laplacian_profile(distances: Array, width: float, out: Array | None = None) 
     ndarray
         The kernel, of the same shape.
     """
-    kernel = np.divide(distances, -finite_number("width", width, least=0.0), out=out)
+    kernel = np.divide(distances, -positive_number("width", width), out=out)
     return _exponentials(kernel)
 
 
@@ -209,7 +211,7 @@ def matern_profile(distances: Array, length: float, smoothness: float = 1.5, out
     """
     if smoothness not in (1.5, 2.5):
         raise ValueError(f"smoothness: expected 1.5 or 2.5, got {smoothness!r}.")
-    r = distances * (np.sqrt(2.0 * smoothness) / finite_number("length", length, least=0.0))
+    r = distances * (np.sqrt(2.0 * smoothness) / positive_number("length", length))
     kernel: Array = np.multiply(1.0 + r + (r**2 / 3.0 if smoothness == 2.5 else 0.0), np.exp(-r), out=out)
     return kernel
 
@@ -243,7 +245,7 @@ def periodic(X: npt.ArrayLike, Z: npt.ArrayLike, period: float, length: float = 
            [1.    ],
            [0.1353]])
     """
-    period, length = finite_number("period", period, least=0.0), finite_number("length", length, least=0.0)
+    period, length = positive_number("period", period), positive_number("length", length)
     X, Z = points(X, Z)
     angles = [2.0 * np.pi * points_of / period for points_of in (X, Z)]
     # sin²(θ/2) is a quarter of the squared distance between points on the circle.
@@ -321,7 +323,7 @@ def polynomial(X: npt.ArrayLike, Z: npt.ArrayLike, degree: int, offset: float = 
     Z : array_like of shape (n_basis, n_features)
         Feature vectors of the columns.
     degree : int
-        Degree d, at least 1.
+        Degree d, at least 1 and at most 1000.
     offset : float
         Offset c, at least 0; lower degrees have no part in the kernel where it is 0.
 
@@ -336,11 +338,11 @@ def polynomial(X: npt.ArrayLike, Z: npt.ArrayLike, degree: int, offset: float = 
     array([[16.],
            [49.]])
     """
-    offset = finite_number("offset", offset, least=0.0, allow_least=True)
+    offset = finite_number("offset", offset, least=0.0, allow_least=True, most=LARGEST)
     base = linear(X, Z)
     base += offset
     kernel = base.copy()
     # NumPy's power is a hundred times slower from the third one on.
-    for _ in range(whole_number("degree", degree, least=1) - 1):
+    for _ in range(whole_number("degree", degree, least=1, most=LARGEST_DEGREE) - 1):
         kernel *= base
     return kernel

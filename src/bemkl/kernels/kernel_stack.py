@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from bemkl.arrays import real_array, refuse_nonfinite
+from bemkl.arrays import real_array, refuse_out_of_range
 from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.forms import Full, Kernel, LowRank
 from bemkl.kernels.sparse import Sparse
-from bemkl.kernels.stack import DenseStack, asymmetry
+from bemkl.kernels.stack import LARGE_KERNELS, DenseStack, asymmetry
 from bemkl.kernels.views import is_views
 
 Index = npt.NDArray[np.intp]
@@ -165,7 +165,7 @@ class KernelStack:
         values = np.empty((n_kernels, n_samples, n_basis), dtype=self.dtype)
         for out, matrix, name in zip(values, self._matrices, self._names, strict=True):
             out[:] = matrix[np.ix_(self._rows, self._columns)]
-            refuse_nonfinite(f"kernels, {name!r}", out)
+            refuse_out_of_range(f"kernels, {name!r}", out, LARGE_KERNELS)
         return DenseStack(values)
 
     def factored(self, tolerance: float) -> FactoredStack:
@@ -187,7 +187,7 @@ class KernelStack:
         def build() -> Iterator[Kernel]:
             for matrix, name in zip(self._matrices, self._names, strict=True):
                 values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
-                refuse_nonfinite(f"kernels, {name!r}", values)
+                refuse_out_of_range(f"kernels, {name!r}", values, LARGE_KERNELS)
                 factor = compressed(values, tolerance) if square else None
                 if factor is None:
                     symmetric = square and asymmetry(values) == 0.0

@@ -107,6 +107,10 @@ NAMED = {
     )
 }
 """The package's kernels."""
+SEQUENCES = {"spectrum"}
+"""Those that compare sequences."""
+NUMERIC = {*NAMED, *PAIRWISE_KERNEL_FUNCTIONS} - SEQUENCES
+"""Kernels with names that compare vectors of numbers."""
 
 
 def find_kernel(kernel: str | Matrix) -> KernelFunction:

@@ -132,6 +132,8 @@ def joined(parts: list[Array]) -> Array:
     >>> joined([whole[:1], whole[1:3]]).base is whole, joined([whole[:1], whole[2:]]).base is whole
     (True, False)
     """
+    # Factors of rank 0 have no rows, and lie nowhere.
+    parts = [part for part in parts if len(part)] or parts[:1]
     if len(parts) == 1:
         return np.ascontiguousarray(parts[0])
     whole, starts = parts[0].base, [_address(part) for part in parts]

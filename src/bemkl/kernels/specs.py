@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from bemkl.arrays import Array, standard_moments
+from bemkl.arrays import Array, refuse_out_of_range, standard_moments
 from bemkl.caching import lazy_property
-from bemkl.kernels.registry import NAMED, KernelFunction, Matrix, find_kernel
+from bemkl.kernels.registry import NAMED, NUMERIC, SEQUENCES, KernelFunction, Matrix, find_kernel
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
+from bemkl.kernels.stack import LARGE_KERNELS
 from bemkl.kernels.views import Groups, Samples, split_missing
 
 Distances = dict[str, Array]
@@ -224,7 +225,7 @@ class FittedGroup:
         if width != self.width:
             expected, found = (f"{count} features" if count else "sequences" for count in (self.width, width))
             raise ValueError(f"X: {self.label} has {found}, in training it had {expected}. Pass the same columns.")
-        return _standardised(points, self.mean, self.deviation), present
+        return _standardised(self.label, points, self.mean, self.deviation), present
 
     def restricted(self, rows: Any) -> FittedGroup:
         """
@@ -260,27 +261,38 @@ class FittedGroup:
         """
         distances = {} if distances is None else distances
         for kernel, member in zip(out, self.members, strict=True):
-            function = member.function
-            if self.width == 0 and function.metric is not None:
+            # What leaves the range of floating point is refused below, by name.
+            with np.errstate(all="ignore"):
+                values = self._values(member, points, distances, kernel)
+            if np.shape(values) != kernel.shape:
                 raise ValueError(
-                    f"X: {self.label} holds sequences, which {function.name} cannot compare; spectrum can."
+                    f"kernel: expected values of shape {kernel.shape} from {member.name_on(self.label)!r}, got shape "
+                    f"{np.shape(values)}. Return a row for each of X and a column for each of Z."
                 )
-            if function.metric is not None and function.profile is not None:
-                if function.metric not in distances:
-                    distances[function.metric] = cdist(points, self.points, function.metric)
-                values = function.profile(distances[function.metric], **member.parameters, out=kernel)
-            else:
-                # Functions of users get copies, in case they write to what they get.
-                copied = (points, self.points) if function.name in NAMED else (copy(points), copy(self.points))
-                values = function.matrix(*copied, **member.parameters)
-            if np.shape(values) != kernel.shape or not np.isfinite(values).all():
-                raise ValueError(
-                    f"kernel: expected finite values of shape {kernel.shape} from {member.name_on(self.label)!r}, got "
-                    f"shape {np.shape(values)}, {int(np.sum(~np.isfinite(values)))} of them NaN or infinite."
-                )
+            refuse_out_of_range(f"kernel {member.name_on(self.label)!r}", np.asarray(values), LARGE_KERNELS)
             if values is not kernel:
                 kernel[:] = values
         self._drop_missing(out, present)
+
+    def _values(self, member: Member, points: Any, distances: Distances, out: Array) -> Any:
+        """Compute one kernel between points and basis points, where possible in the place that it will have."""
+        function = member.function
+        if self.width == 0 and function.name in NUMERIC:
+            raise ValueError(
+                f"X: {self.label} holds strings, which {function.name} cannot compare. Put the spectrum kernel on "
+                "sequences, code categories as numbers, or name the columns of numbers by on=."
+            )
+        if self.width > 0 and function.name in SEQUENCES:
+            raise ValueError(
+                f"X: {self.label} holds numbers, and {function.name} compares sequences. Pass one column of strings."
+            )
+        if function.metric is not None and function.profile is not None:
+            if function.metric not in distances:
+                distances[function.metric] = cdist(points, self.points, function.metric)
+            return function.profile(distances[function.metric], **member.parameters, out=out)
+        # Functions of users get copies, in case they write to what they get.
+        copied = (points, self.points) if function.name in NAMED else (copy(points), copy(self.points))
+        return function.matrix(*copied, **member.parameters)
 
     def with_scalings(self, name: str, square: Any) -> FittedGroup:
         """
@@ -299,7 +311,8 @@ class FittedGroup:
             The group with scalings.
         """
         there = self.present > 0.0
-        return replace(self, scalings=[SCALINGS[name](Summary.of_matrix(kernel, there)) for kernel in square])
+        with np.errstate(all="ignore"):
+            return replace(self, scalings=[SCALINGS[name](Summary.of_matrix(kernel, there)) for kernel in square])
 
     def scale(self, out: Any, diagonals: Any, present: Array) -> None:
         """
@@ -315,7 +328,8 @@ class FittedGroup:
             1 for samples that have this group, 0 for missing ones.
         """
         for kernel, diagonal, scaling in zip(out, diagonals, self.scalings or (), strict=True):
-            scaled = scaling.apply(kernel, diagonal)
+            with np.errstate(all="ignore"):
+                scaled = scaling.apply(kernel, diagonal)
             if scaled is not kernel:
                 kernel[:] = scaled
         self._drop_missing(out, present)
@@ -336,7 +350,8 @@ class FittedGroup:
         list of ndarray of shape (n_samples,)
             The values.
         """
-        return [present * member.function.diagonal_of(points, **member.parameters) for member in self.members]
+        with np.errstate(all="ignore"):
+            return [present * member.function.diagonal_of(points, **member.parameters) for member in self.members]
 
     def _drop_missing(self, out: Any, present: Array) -> None:
         """Make missing samples similar to nothing; also after scaling, because centring moves zeros."""
@@ -379,7 +394,7 @@ def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *
         members=members,
         mean=mean,
         deviation=deviation,
-        points=_standardised(points, mean, deviation),
+        points=_standardised(label, points, mean, deviation),
         present=present,
     )
 
@@ -389,5 +404,11 @@ def _width(points: Any) -> int:
     return 0 if isinstance(points, list) else int(points.shape[1])
 
 
-def _standardised(points: Any, mean: Any, deviation: Any) -> Any:
-    return points if isinstance(points, list) else (points - mean) / deviation
+def _standardised(label: str, points: Any, mean: Any, deviation: Any) -> Any:
+    """Standardise points, and refuse those that are out of range then."""
+    if isinstance(points, list):
+        return points
+    with np.errstate(over="ignore"):
+        standardised = (points - mean) / deviation
+    refuse_out_of_range(f"X, {label}", standardised, "Standardise the columns, use another unit, or take logarithms.")
+    return standardised

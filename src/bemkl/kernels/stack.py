@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk
 
-from bemkl.arrays import Array, real_array, refuse_nonfinite
+from bemkl.arrays import Array, real_array, refuse_out_of_range
 from bemkl.linalg import mirror
 from bemkl.threads import one_thread_is_enough
+
+LARGE_KERNELS = "Divide such a kernel by its largest entry, or standardise the columns that it is made of."
+"""What to do about kernels whose squares may not be numbers."""
 
 
 class DenseStack:
@@ -45,7 +48,7 @@ class DenseStack:
             )
         if values.dtype != np.float32:
             values = values.astype(np.float64, copy=False)
-        refuse_nonfinite("kernels", values)
+        refuse_out_of_range("kernels", values, LARGE_KERNELS)
         self._values: npt.NDArray[Any] = np.ascontiguousarray(values)
         self._gram: Array | None = None
 

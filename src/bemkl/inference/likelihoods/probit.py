@@ -16,6 +16,9 @@ from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 from bemkl.inference.summaries import Predictor
 
+LARGEST_MARGIN = 1e3
+"""Largest margin, in deviations of the score."""
+
 
 class Scores(Protocol):
     """Normal variables of unit variance that are kept in some region."""
@@ -89,7 +92,7 @@ class Probit:
                 f"y: expected labels -1 and +1, got the values {strange[:5].tolist()}. "
                 "Code the classes as -1 and +1, one column a class where there are more than two."
             )
-        self.margin = finite_number("margin", margin, least=0.0, allow_least=True)
+        self.margin = finite_number("margin", margin, least=0.0, allow_least=True, most=LARGEST_MARGIN)
 
     @property
     def n_samples(self) -> int:

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from bemkl.arrays import Array, finite_number
 from bemkl.distributions import TruncatedNormal
-from bemkl.inference.likelihoods.probit import Probit
+from bemkl.inference.likelihoods.probit import LARGEST_MARGIN, Probit
 from bemkl.inference.likelihoods.targets import outputs_first
 
 
@@ -115,7 +115,9 @@ class SemiSupervisedProbit(Probit):
         super().__init__(np.where(labels == 0.0, 1.0, labels).T, margin=margin)
         self._sign = labels
         other = margin if unlabeled_margin is None else unlabeled_margin
-        self.unlabeled_margin = finite_number("unlabeled_margin", other, least=0.0, allow_least=True)
+        self.unlabeled_margin = finite_number(
+            "unlabeled_margin", other, least=0.0, allow_least=True, most=LARGEST_MARGIN
+        )
 
     @property
     def rehearsal(self) -> SemiSupervisedProbit | None:
