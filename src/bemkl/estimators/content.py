@@ -14,7 +14,8 @@ from bemkl.kernels import KernelBank, KernelSpec
 _TABLES = {"pandas", "polars"}
 """Libraries whose tables and columns hold what they show."""
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_PLAIN = {type(None), bool, int, float, complex, str, bytes}
+_STRINGS = {type(None), str}
 
 
 class _UnknownContentError(Exception):
@@ -59,7 +60,9 @@ def _content(thing: Any) -> Any:
     if kind in _PLAIN or isinstance(thing, np.generic):
         return thing
     if kind in (list, tuple, range):
-        return [kind.__name__, [_content(part) for part in thing]]
+        # Many names are hashed as one: joblib takes its time with each.
+        names = set(map(type, thing)) <= _STRINGS
+        return [kind.__name__, repr(thing) if names else [_content(part) for part in thing]]
     if kind is dict:
         return [kind.__name__, [[_content(name), _content(part)] for name, part in thing.items()]]
     if kind in (np.ndarray, np.memmap):
@@ -86,8 +89,9 @@ def _content_of_sparse(matrix: Any) -> list[Any]:
 
 def _content_of_table(table: Any) -> list[Any]:
     """Read columns of one type together: one by one, those of a wide table would take longer than their kernels."""
-    names, kinds = list(table.columns), [str(kind) for kind in table.dtypes]
-    columns: dict[str, list[Any]] = {kind: [] for kind in kinds}
-    for name, kind in zip(names, kinds, strict=True):
-        columns[kind].append(name)
-    return [_content(names), kinds, [_content(table[same].to_numpy()) for same in columns.values()]]
+    positions: dict[Any, list[int]] = {}
+    for position, kind in enumerate(table.dtypes):
+        positions.setdefault(kind, []).append(position)
+    names = list(table.columns)
+    values = [_content(table[[names[j] for j in same]].to_numpy()) for same in positions.values()]
+    return [_content(names), [[str(kind), np.array(same)] for kind, same in positions.items()], values]
