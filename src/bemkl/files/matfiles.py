@@ -1,4 +1,4 @@
-"""Numeric arrays of MATLAB files, of the old format and of version 7.3."""
+"""Numeric arrays of MATLAB files, of the versions 4, 5 and 7.3."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.io import loadmat, whosmat
 
+from bemkl.files.matfive import byte_order, read_version_5
 from bemkl.files.numpyfiles import refuse_impossible
 from bemkl.visible import one_line
 
 _Arrays = dict[str, npt.NDArray[Any]]
-_NUMERIC = ("double", "single", "logical", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
 def read_matfile(path: Path) -> _Arrays:
@@ -52,15 +52,15 @@ def read_matfile(path: Path) -> _Arrays:
 
 
 def _read(path: Path) -> _Arrays:
-    try:
-        listed = whosmat(path)
-    except NotImplementedError:
+    with path.open("rb") as file:
+        start = file.read(128)
+    if byte_order(start):
+        return read_version_5(path)
+    if start[124:126] in (b"\x00\x02", b"\x02\x00"):
         return _read_version_73(path)
-    names = [name for name, shape, kind in listed if len(shape) == 2 and kind in _NUMERIC]
-    # A number may take no more than one byte of the file, before it is compressed.
-    refuse_impossible(path, sum(math.prod(shape) for name, shape, _ in listed if name in names))
-    arrays: _Arrays = loadmat(path, variable_names=names) if names else {}
-    return arrays
+    # SciPy reads version 4 without trouble; in a damaged file of version 5 it can end the process.
+    refuse_impossible(path, sum(math.prod(shape) for _, shape, _ in whosmat(path)))
+    return {name: values for name, values in loadmat(path).items() if isinstance(values, np.ndarray)}
 
 
 def _read_version_73(path: Path) -> _Arrays:

@@ -95,7 +95,11 @@ def _read_header(file: IO[bytes]) -> _Header:
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} is not for numbers")
-    return _Header(*(npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file))
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    try:
+        return _Header(*read(file))
+    except MemoryError:  # which Python's parser runs into where brackets or signs are nested by the thousand
+        raise ValueError("its header is no header") from None
 
 
 def _read_body(file: IO[bytes], header: _Header, n_left: int) -> _Array:

@@ -33,20 +33,19 @@ def read_parquet(path: Path) -> FileTable:
     except ImportError:
         raise InputError(f"{path}: Parquet files need pyarrow.", "Install it: pip install pyarrow.") from None
     try:
-        # What a damaged file makes pyarrow raise is of many kinds, and not all name the file.
         with pyarrow.parquet.ParquetFile(path) as file:
             table = file.read()
-    except MemoryError:
+        refuse_same_names(path, table.column_names)
+        cells = tuple(_cells(path, name, table.column(name)) for name in table.column_names)
+    except (MemoryError, InputError):
         raise
+    # What a damaged file makes pyarrow raise is of many kinds, and not all name the file.
     except Exception as error:
-        raise InputError(
-            f"{path}: not a Parquet file, or a damaged one ({one_line(error)}).", "Write it again."
-        ) from None
+        what = f"{path}: not a Parquet file, or a damaged one ({one_line(error)})."
+        raise InputError(what, "Write it again, with text in UTF-8.") from None
     if not table.num_rows or not table.num_columns:
         raise InputError(f"{path}: the table is empty.", "Check the file.")
-    refuse_same_names(path, table.column_names)
-    columns = zip(table.column_names, table.columns, strict=True)
-    return FileTable(path, tuple(table.column_names), tuple(_cells(path, name, column) for name, column in columns))
+    return FileTable(path, tuple(table.column_names), cells)
 
 
 def _cells(path: Path, name: str, column: Any) -> Cells:
@@ -56,11 +55,8 @@ def _cells(path: Path, name: str, column: Any) -> Cells:
     if types.is_nested(column.type):
         what = f"{path}, column {name!r}: expected numbers or text, got {one_line(column.type)}."
         raise InputError(what, "Make columns of its parts, or leave it out of the file.")
-    try:
-        values = column.to_pylist()
-        values = [value.decode() if isinstance(value, bytes) else value for value in values]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}, column {name!r}: text is not in UTF-8 ({error}).", "Write it again.") from None
+    # Some programs do not say that their bytes are text.
+    values = [value.decode() if isinstance(value, bytes) else value for value in column.to_pylist()]
     numeric = all(isinstance(value, int | float | None) for value in values)
     # Large whole numbers are ids that a float cannot tell apart.
     if numeric and all(value is None or not abs(value) >= _EXACT for value in values):
