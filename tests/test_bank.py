@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.preprocessing import StandardScaler
 
+from bemkl import BEMKLClassifier, load_model, save_model
 from bemkl.kernels import KernelBank, KernelSpec, gaussian, linear, paper_bank, polynomial, spectrum, spherical
 from bemkl.kernels.registry import NAMED, find_kernel
 
@@ -184,6 +185,32 @@ def test_series_with_an_index_of_their_own():
     assert_array_equal(
         KernelBank([KernelSpec("linear", "a")]).fit_transform(columns).dense().values[0], np.outer([1, 2, 4], [1, 2, 4])
     )
+
+
+@pytest.mark.parametrize(
+    ("on", "columns"),
+    [
+        (slice(1, 3), "bc"),
+        (slice("b", "d"), "bcd"),
+        (slice("c", None), "cd"),
+        (slice(None, None, 2), "ac"),
+        (slice(-2, None), "cd"),
+        ([True, False, True, False], "ac"),
+        (np.array([False, True, True, True]), "bcd"),
+        ({"some": [False, False, True, True]}, "cd"),
+        ({"some": slice("a", "b")}, "ab"),
+    ],
+)
+def test_columns_by_slice_and_mask(on, columns, tmp_path):
+    """As scikit-learn's ColumnTransformer takes them; a slice by names includes the last one."""
+    table = pandas.DataFrame(np.random.default_rng(0).normal(size=(12, 4)), columns=list("abcd"))
+    bank = KernelBank([KernelSpec("linear", on)])
+    found = bank.fit_transform(table).dense().values
+    expected = KernelBank([KernelSpec("linear", list(columns))]).fit_transform(table).dense().values
+    assert_array_equal(found, expected)
+    model = BEMKLClassifier(bank, tol=1e-3).fit(table, table.a > 0.0)
+    save_model(model, tmp_path / "model.skops")
+    assert_array_equal(load_model(tmp_path / "model.skops").predict_proba(table), model.predict_proba(table))
 
 
 class TestMissingViews:

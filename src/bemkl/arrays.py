@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,45 @@ LARGEST = 1e50
 """Largest size of numbers from users: products of a few of them are numbers too."""
 SMALLEST = 1e-50
 """Smallest parameter that something is divided by."""
+
+
+@contextmanager
+def explained(name: str, advice: str) -> Iterator[None]:
+    """
+    Let errors of other libraries name the argument that they are about, and the way out.
+
+    Parameters
+    ----------
+    name : str
+        Argument to name in the error.
+    advice : str
+        What to pass instead.
+
+    Yields
+    ------
+    None
+        Nothing; errors that name the argument already pass unchanged.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What was raised inside, in one sentence more.
+
+    Examples
+    --------
+    >>> with explained("y", "Pass numbers."):
+    ...     float("three")
+    Traceback (most recent call last):
+    ValueError: y: could not convert string to float: 'three'. Pass numbers.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        if said.startswith((f"{name}:", f"{name},")):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {said.rstrip('.')}. {advice}") from None
 
 
 def finite_array(name: str, values: Any) -> Array:

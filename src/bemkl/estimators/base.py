@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite, check_array, check_random_state
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, explained
 from bemkl.distributions import Gamma
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import (
     factor_tolerance,
     find_strategies,
+    generator,
     probability_of,
     read_priors,
 )
@@ -191,7 +192,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 f"y: expected a value for each of the {count_samples(X)} samples of X, got "
                 f"{likelihoods[0].n_samples}. (Found input variables with inconsistent numbers of samples.)"
             )
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = generator(self.random_state)
         source, stack, rows = fit_source(self.kernels, self.landmarks, X, rng, tolerance)
         if rows is None:
             refuse_asymmetry(source.names, stack)
@@ -296,9 +297,10 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             read_samples(X)
             return X
         checks = {"accept_sparse": not self._precomputed, "allow_nd": self._precomputed, "ensure_all_finite": False}
-        X = check_array(X, dtype=None, input_name="X", **checks)
-        if self._precomputed and X.ndim == 2:
-            assert_all_finite(X, input_name="X")
+        with explained("X", "Pass a table with a row for each sample, or kernels if they are precomputed."):
+            X = check_array(X, dtype=None, input_name="X", **checks)
+            if self._precomputed and X.ndim == 2:
+                assert_all_finite(X, input_name="X")
         return X
 
     def _remember_features(self, X: Any) -> None:

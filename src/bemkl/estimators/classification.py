@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
-from bemkl.estimators.labels import class_probabilities, encode_labels, labelled
+from bemkl.estimators.labels import class_probabilities, encode_labels
 from bemkl.estimators.parameters import gamma_prior
-from bemkl.estimators.tasks import take_rows
+from bemkl.estimators.shares import share_of_labels, share_of_rows
 from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.kernels import KernelBank
@@ -335,23 +334,13 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         Returns
         -------
         float
-            The share, of samples that have a label; for several labels a sample, all of them have to be right.
+            The share, of samples that have a label; for several labels a sample, all of them have to be right. A label
+            that was not there in training counts as wrong, with a warning.
         """
-        check_is_fitted(self)
-        if not isinstance(self.unlabeled, bool):
-            there = labelled(y, self.unlabeled)
-            if not there.all():
-                rows = np.flatnonzero(there)
-                X, y = take_rows(X, rows), np.asarray(y)[rows].tolist()
-                sample_weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        known = {0, 1} if self._several else set(self.classes_.tolist())
-        unknown = sorted(set(np.asarray(y).ravel().tolist()) - known, key=str)
-        if unknown:
-            raise ValueError(
-                f"y: the labels {unknown[:5]} were not there in training, where the classes were "
-                f"{sorted(known, key=str)[:8]}. Leave those samples out, or train with them."
-            )
-        return float(super().score(X, y, sample_weight))
+        found = self.predict(X)
+        if self._several:
+            return share_of_rows(y, found, sample_weight)
+        return share_of_labels(y, found, self.classes_, self.unlabeled, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         """Add that samples may have several labels."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, explained
 
 
 def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]:
@@ -45,17 +47,16 @@ def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], 
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     if not isinstance(unlabeled, bool | np.bool_) or unlabeled:
         return _encode_some(y, unlabeled)
-    if hasattr(y, "isna") and np.any(y.isna()):
-        raise ValueError("y: some labels are missing. Leave those samples out, or pass unlabeled=None.")
-    y = check_array(y, ensure_2d=False, accept_sparse=True, dtype=None, input_name="y")
-    check_classification_targets(y)
-    if type_of_target(y) == "multilabel-indicator":
-        several = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
-        values = np.unique(several)
-        if np.setdiff1d(values, [0, 1]).size:
-            raise ValueError(f"y: expected zeros and ones for several labels a sample, got {values[:5].tolist()}.")
-        return np.arange(several.shape[1]), np.where(several > 0, 1.0, -1.0), True
-    labels = column_or_1d(y, warn=True)
+    with explained("y", "Pass a label for each sample, or a table of zeros and ones for several labels a sample."):
+        y = check_array(of_one_kind(y), ensure_2d=False, accept_sparse=True, dtype=None, input_name="y")
+        check_classification_targets(y)
+        if type_of_target(y) == "multilabel-indicator":
+            several = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
+            values = np.unique(several)
+            if np.setdiff1d(values, [0, 1]).size:
+                raise ValueError(f"y: expected zeros and ones for several labels a sample, got {values[:5].tolist()}.")
+            return np.arange(several.shape[1]), np.where(several > 0, 1.0, -1.0), True
+        labels = column_or_1d(y, warn=True)
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
@@ -64,6 +65,48 @@ def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], 
         )
     signs = np.where(labels[:, None] == classes, 1.0, -1.0)
     return classes, signs[:, 1:] if len(classes) == 2 else signs, False
+
+
+def of_one_kind(y: Any) -> Any:
+    """
+    Read labels without turning numbers into strings, and refuse missing ones.
+
+    Parameters
+    ----------
+    y : array_like
+        Labels, in any form.
+
+    Returns
+    -------
+    Any
+        An array of numbers or of strings, where there was a vector of objects; else what came.
+
+    Examples
+    --------
+    >>> of_one_kind(np.array([0, 1], dtype=object)).dtype.kind
+    'i'
+    >>> of_one_kind([0, "one"])
+    Traceback (most recent call last):
+    ValueError: y: expected labels of one kind, got 0 (int) and 'one' (str). Make them all strings, or all numbers.
+    """
+    if hasattr(y, "isna") and np.any(y.isna()):
+        raise ValueError("y: some labels are missing. Leave those samples out, or pass unlabeled=None.")
+    if isinstance(y, Mapping):
+        raise ValueError("y: expected a label for each sample, got a dict. Pass its values, in the order of X.")
+    values = np.array(y, dtype=object) if isinstance(y, list | tuple) else y
+    if np.ndim(values) != 1 or getattr(getattr(values, "dtype", None), "kind", "") != "O":
+        return y
+    first: dict[bool, Any] = {}
+    for row, value in enumerate(np.asarray(values).tolist()):
+        if np.ndim(value) == 0 and is_missing(value):
+            raise ValueError(f"y: label {row} is missing. Leave that sample out, or pass unlabeled=None.")
+        if not isinstance(value, str | bool | Integral | Real):
+            return y
+        first.setdefault(isinstance(value, str), value)
+    if len(first) > 1:
+        shown = " and ".join(f"{value!r} ({type(value).__name__})" for value in first.values())
+        raise ValueError(f"y: expected labels of one kind, got {shown}. Make them all strings, or all numbers.")
+    return np.array(np.asarray(values).tolist())
 
 
 def labelled(y: Any, unlabeled: Any) -> npt.NDArray[np.bool_]:
@@ -114,7 +157,7 @@ def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]
             f"{sorted(set(map(str, labels)))}. If {unlabeled!r} is a class, mark samples without a label by another "
             "value, such as None, and pass it as unlabeled; else add labels of another class."
         )
-    classes, found, _ = encode_labels("", np.array(labels), False)
+    classes, found, _ = encode_labels("", labels, False)
     signs = np.zeros((len(values), found.shape[1]))
     signs[known] = found
     return classes, signs, False

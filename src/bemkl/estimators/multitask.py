@@ -9,14 +9,20 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array, finite_array
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.labels import class_probabilities, encode_labels
-from bemkl.estimators.parameters import factor_tolerance, find_strategies, gamma_prior, probability_of, read_priors
+from bemkl.estimators.parameters import (
+    factor_tolerance,
+    find_strategies,
+    gamma_prior,
+    generator,
+    probability_of,
+    read_priors,
+)
 from bemkl.estimators.responses import normalised
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
 from bemkl.estimators.summary import weight_intervals
@@ -188,7 +194,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         pooled = self.sharing == "pooled"
         strategies = find_strategies(self.weights, self.acceleration, pool_prior=pool_prior if pooled else None)
         priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = generator(self.random_state)
         parts = split_tasks(X, y, task)
         check_task_types(self.task_types, list(parts))
         bank = default_bank(next(iter(parts.values()))[0]) if self.kernels is None else self.kernels

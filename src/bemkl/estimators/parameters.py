@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.utils import check_random_state
 
-from bemkl.arrays import finite_number, fraction, positive_number
+from bemkl.arrays import explained, finite_number, fraction, positive_number
 from bemkl.distributions import Gamma, PointMass, Precision
 from bemkl.inference import (
     DENSE,
@@ -160,6 +161,24 @@ def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None
     # Going on beyond a step pays only where the weights, updated in turn with the pair, go on too.
     bold = strategy.cautious is not strategy
     return {"weights": strategy, "pair": NewtonMeans() if bold else NewtonMeans(relaxation=1.0)}
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """
+    Read where draws come from.
+
+    Parameters
+    ----------
+    random_state : int, RandomState or None
+        What the user passed, in scikit-learn's way.
+
+    Returns
+    -------
+    numpy.random.Generator
+        The draws; other ones each time for a RandomState or None.
+    """
+    with explained("random_state", "Pass a whole number from 0 on, a numpy.random.RandomState, or None."):
+        return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
 def factor_tolerance(value: Any) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, explained
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.parameters import gamma_prior, interval_width
 from bemkl.estimators.responses import normalised
@@ -176,7 +176,8 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         refuse_arguments(self, unsupported)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        with explained("y", "Pass a number for each sample, or a table with a column for each response."):
+            responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = responses.reshape(len(responses), -1)
         values, offset, scale = normalised(table, normalise=self.normalize_y)
         noise = gamma_prior("noise_prior", self.noise_prior)

@@ -34,9 +34,9 @@ class KernelSpec:
     ----------
     kernel : str or callable
         Name of a kernel, or a function of X and Z.
-    on : str, int, sequence of these, or dict of str to these
-        "all" columns together, "each" column alone, the columns of one group by name or position, or a dict of such
-        groups by the names that they should have. In a dict of views, a view is a column.
+    on : str, int, sequence of these, slice, mask, or dict of str to these
+        "all" columns together, "each" column alone, the columns of one group by name, position, slice or mask, or a
+        dict of such groups by the names that they should have. In a dict of views, a view is a column.
     parameters : mapping of str to value or sequence of values
         Parameters of the kernel; sequences span a grid, with a kernel for each combination.
     """
@@ -48,6 +48,7 @@ class KernelSpec:
     def __post_init__(self) -> None:
         """Refuse what cannot be a family of kernels."""
         function = find_kernel(self.kernel)
+        object.__setattr__(self, "on", _without_arrays(self.on))
         if not isinstance(self.parameters, Mapping | None):
             raise ValueError(f"parameters: expected a dict of values by name, got {self.parameters!r}.")
         for parameters in self.grid()[:1]:
@@ -68,6 +69,13 @@ class KernelSpec:
         if empty:
             raise ValueError(f"parameters: expected at least one value for {empty[0]!r}, got none.")
         return [dict(zip(names, combination, strict=True)) for combination in product(*values)]
+
+
+def _without_arrays(on: Any) -> Any:
+    """Return groups of columns as lists where they came as arrays, which compare and save well."""
+    if isinstance(on, Mapping):
+        return {name: _without_arrays(columns) for name, columns in on.items()}
+    return on.tolist() if isinstance(on, np.ndarray) else on
 
 
 def _refuse_parameters(function: KernelFunction, parameters: Mapping[str, Any]) -> None:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from bemkl.arrays import Array, real_array
+from bemkl.arrays import Array, explained, real_array
 
-Columns = int | str | Sequence[int] | Sequence[str]
+Columns = int | str | slice | Sequence[int] | Sequence[str] | Sequence[bool]
 Groups = Columns | Mapping[str, Columns]
 
 
@@ -52,9 +52,9 @@ class Samples:
 
         Parameters
         ----------
-        on : str, int, sequence of these, or dict of str to these
-            "all" for one group of all columns, "each" for a group a column, the columns of one group by name or
-            position, or several groups with names.
+        on : str, int, sequence of these, slice, mask, or dict of str to these
+            "all" for one group of all columns, "each" for a group a column, the columns of one group by name,
+            position, slice or mask, or several groups with names.
 
         Returns
         -------
@@ -70,10 +70,15 @@ class Samples:
             return [(f"all {self.kind}", everything)]
         if isinstance(on, str) and on == "each":
             return [(self.names[j], [j]) for j in everything]
-        if not isinstance(on, str | int | np.integer | Sequence | np.ndarray) or isinstance(on, bool):
+        if not isinstance(on, str | int | np.integer | slice | Sequence | np.ndarray) or isinstance(on, bool):
             raise ValueError(f'on: expected "all", "each", columns, or a dict of groups of columns, got {on!r}.')
-        wanted = [on] if isinstance(on, str | int | np.integer) else list(on)
-        positions = [self._position(column) for column in wanted]
+        wanted: list[Any] = [on] if isinstance(on, str | int | np.integer | slice) else list(on)
+        if isinstance(on, slice):
+            positions = self._sliced(on)
+        elif wanted and all(isinstance(chosen, bool | np.bool_) for chosen in wanted):
+            positions = self._masked(wanted)
+        else:
+            positions = [self._position(column) for column in wanted]
         if not positions:
             raise ValueError("on: expected at least one column, got none.")
         if len(set(positions)) < len(positions):
@@ -81,6 +86,25 @@ class Samples:
         names = [self.names[j] for j in positions]
         label = " + ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]} ({len(names)} {self.kind})"
         return [(label, positions)]
+
+    def _sliced(self, on: slice) -> list[int]:
+        """Return the positions of a slice, by position or by name; names include the last one, as in pandas."""
+        ends = [
+            None if end is None else self._position(end) if isinstance(end, str) else end for end in (on.start, on.stop)
+        ]
+        try:
+            start, stop, step = slice(ends[0], ends[1], on.step).indices(len(self.names))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"on: {on!r} is no slice of columns ({error}). Use names or whole numbers.") from None
+        return list(range(start, stop + 1 if isinstance(on.stop, str) else stop, step))
+
+    def _masked(self, on: list[bool]) -> list[int]:
+        """Return the positions where a mask is true."""
+        if len(on) != len(self.names):
+            raise ValueError(
+                f"on: expected a mask of {len(self.names)} values, one for each of the {self.kind}, got {len(on)}."
+            )
+        return [j for j, chosen in enumerate(on) if chosen]
 
     def _group(self, name: Any, columns: Any) -> list[int]:
         """Return the positions of one group with a name."""
@@ -127,8 +151,7 @@ def read_samples(X: Any) -> Samples:
     """
     if is_views(X):
         return _read_views(X)
-    if hasattr(X, "collect") and not hasattr(X, "shape"):
-        raise ValueError(f"X: expected a data frame with its values, got a {type(X).__name__}. Collect it first.")
+    _refuse_lazy(X)
     if hasattr(X, "columns"):
         columns = tuple(str(name) for name in X.columns)
         if len(set(columns)) < len(columns):
@@ -144,12 +167,19 @@ def read_samples(X: Any) -> Samples:
     if isinstance(X, np.ma.MaskedArray):
         return read_samples(real_array("X", X))
     # Rows of NaN are missing views, and infinities are found where the kernel of a group is computed.
-    array = check_array(X, accept_sparse="csc", ensure_all_finite=False, input_name="X")
+    with explained("X", "Pass a table of numbers with a row for each sample."):
+        array = check_array(X, accept_sparse="csc", ensure_all_finite=False, input_name="X")
     single = _precision(array.dtype == np.float32)
     names = tuple(f"x{j}" for j in range(array.shape[1]))
     if issparse(array):
         return Samples(names, array.shape[0], "features", lambda at: array[:, at].toarray(), single, False)
     return Samples(names, len(array), "features", lambda at: array[:, at], single, False)
+
+
+def _refuse_lazy(X: Any) -> None:
+    """Refuse a data frame whose values are not there yet."""
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise ValueError(f"X: expected a data frame with its values, got a {type(X).__name__}. Collect it first.")
 
 
 def is_views(X: Any) -> bool:
@@ -185,6 +215,7 @@ def count_samples(X: Any) -> int:
     """
     if is_views(X):
         return _common_size({str(name): count_samples(view) for name, view in X.items()})
+    _refuse_lazy(X)
     shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     return int(shape[0]) if shape else 0
 
