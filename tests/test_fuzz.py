@@ -151,6 +151,8 @@ def test_an_error_that_is_not_ours_is_a_finding():
     assert api.judge(changed(PLAIN, options={"max_iter": "0"})).kind == "refusal"
     assert not refusals.is_sentence("X: operands could not be broadcast together with shapes (3,) (4,)")
     assert not refusals.is_sentence("X is wrong.")
+    assert not refusals.is_sentence("could not convert string to float: 'a'. Pass y as numbers, please.")
+    assert refusals.is_sentence("y: could not convert string to float: 'a'. Pass a number for each sample.")
     assert refusals.is_sentence("y: expected numbers, got text (could not convert string to float). Pass numbers.")
 
 

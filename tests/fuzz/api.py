@@ -12,7 +12,7 @@ from types import FrameType
 
 from . import problems, session
 from .extras import fit, judge_extras
-from .judge import FaultError, judge_answers, judge_fit
+from .judge import FaultError, judge_answers, judge_data, judge_fit
 from .outcomes import Outcome
 from .problems import Case
 from .refusals import Finding, of_error, recorded_warnings
@@ -78,6 +78,7 @@ def _finding(here: Session) -> tuple[Finding, str]:
         judge_fit(here)
         judge_answers(here)
         judge_extras(here)
+        judge_data(here)
     except FaultError as fault:
         what, *detail = fault.args
         return Finding("fault", what, here.question.partition("(")[0]), str(*detail)

@@ -63,6 +63,8 @@ def judge(case: Case) -> Outcome:
             finding, detail = _judged(case, run)
             if finding.kind != "result":
                 break
+        if finding.kind == "result" and case.get("backwards"):
+            finding, detail = _backwards(case)
     facts = {"hostility": case["hostility"], "about": case["runs"][0][0] if case["runs"][0] else ""}
     found = {"kind": finding.kind, "what": finding.what, "where": finding.where, "detail": detail[-600:]}
     seconds = round(time.perf_counter() - start, 3)
@@ -91,6 +93,19 @@ def _judged(case: Case, run: list[str]) -> tuple[Finding, str]:
         what, *more = fault.args
         return Finding("fault", what, run[0] if run else ""), " ".join([*more, ended.errors])
     return Finding("refusal", general(_last_error(ended.errors)[0])), ended.errors
+
+
+def _backwards(case: Case) -> tuple[Finding, str]:
+    """Fit once more with the rows of the target in another order: rows are matched by ids, so the model is the same."""
+    header, *rows = case["files"]["y.csv"]["cells"]
+    make(Path(), {"y.csv": case["files"]["y.csv"] | {"cells": [header, *rows[::-1]]}})
+    run = [word if word != "model.skops" else "again.skops" for word in case["runs"][0]]
+    finding, detail = _judged(case, run)
+    if finding.kind == "result":
+        one, other = load_model("model.skops").lower_bound_, load_model("again.skops").lower_bound_
+        if abs(one - other) > 1e-6 * (1.0 + abs(one)):
+            return Finding("fault", "the order of rows in a file changes the model", "fit"), f"{one!r} and {other!r}"
+    return finding, detail
 
 
 def _content() -> dict[str, bytes]:
@@ -162,7 +177,7 @@ def _judge_result(run: list[str], ended: Ended) -> None:
     if "--json" in run:
         json.loads(ended.output, parse_constant=_refuse_constant)
     if run[0] == "fit":
-        model = load_model("model.skops")
+        model = load_model(run[run.index("-o") + 1])
         hold(np.isfinite(model.lower_bounds_), "the bound of a saved model is not finite")
     if run[0] == "predict" and "--json" not in run:
         text = Path("predictions.csv").read_text(encoding="utf-8") if "-o" in run else ended.output
@@ -187,6 +202,8 @@ def _judge_predictions(text: str) -> None:
         numbers = [float(cell) for name, cell in row.items() if name.endswith(("_std", "_low", "_high"))] + shares
         hold([math.isfinite(number) for number in numbers], "a prediction is not finite")
         hold([0.0 <= share <= 1.0 for share in shares], "a probability is not between 0 and 1")
+        if shares and len(row) == 2 + len(shares):  # an id, one label, and the probability of each class
+            hold(abs(sum(shares) - 1.0) < 1e-9, "probabilities do not sum to one")
 
 
 def script(case: Case, outcome: Outcome) -> str:

@@ -24,8 +24,10 @@ def judge_extras(session: Session) -> None:
         _EXTRAS[name](session)
 
 
-def _has_seed(session: Session) -> bool:
-    return session.case["options"].get("random_state", "None") in ("0", "1")
+def _is_fixed(session: Session) -> bool:
+    """Tell whether a fit has nothing to draw, or the same draws each time."""
+    options = session.case["options"]
+    return options.get("random_state") in ("0", "1") or {"landmarks", "n_init"}.isdisjoint(options)
 
 
 def _is_multitask(session: Session) -> bool:
@@ -40,7 +42,7 @@ def _same_bits(session: Session, what: str) -> None:
 
 
 def _twice(session: Session) -> None:
-    if _has_seed(session):
+    if _is_fixed(session):
         _fresh(session)
         fit(session, "other")
         _same_bits(session, "a second fit differs")
@@ -80,7 +82,7 @@ def _as_array(session: Session) -> None:
     """Fit the plain numbers: a form that holds the same ones has to give the same model."""
     case = session.case
     forms = {part["form"] for part in case["parts"]}
-    if case["source"] != "table" or _is_multitask(session) or not forms <= set(SAME.values()) or not _has_seed(session):
+    if case["source"] != "table" or _is_multitask(session) or not forms <= set(SAME.values()) or not _is_fixed(session):
         return
     for name, data in (("straight", "X"), ("other", "V0")):
         session.ask("__import__('sklearn').base.clone(model).set_params(acceleration=None, max_iter=3)", name)
@@ -114,13 +116,19 @@ def _same_answers(session: Session, what: str) -> None:
 
 
 def _shared(session: Session) -> None:
-    """Fit twice in a context that shares kernels."""
-    if not _has_seed(session):
+    """Fit twice in a context that shares kernels, at last on an array that held other samples before."""
+    if not _is_fixed(session):
         return
+    X = session.names["X"]
+    plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
     with session.ask("shared_kernels()"):
-        for _ in range(2):
+        for data in ("X", *(("changing", "changing") if plain else ("X",))):
             _fresh(session)
-            fit(session, "other")
+            if data == "changing" and "changing" not in session.names:
+                session.ask("X[::-1].copy()", "changing")
+            elif data == "changing":
+                session.names["changing"][:] = X
+            fit(session, "other", data)
     _same_bits(session, "shared kernels change the model")
 
 

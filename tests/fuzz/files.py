@@ -30,10 +30,12 @@ def command(seed: int) -> Case:
     source += _target(draw, case, ids)
     source += _some(draw, [["--keep-incomplete"], *([["--id", "id"]] if ids[0] else [])], 0.05)
     if "--kernel" in source:
-        source += _some(draw, [["--repair"], ["--repair", "--distances"]], 0.3)
+        source += _some(draw, [["--repair"]], 0.3)
     task = draw.one_of(["fit"] * 6 + ["evaluate", "compare"])
     if task == "fit":
         case["runs"].append(["fit", *source, *model_arguments(draw), "-o", "model.skops"])
+        random = {"--landmarks", "--starts"} & set(case["runs"][0])
+        case["backwards"] = bool(ids[0]) and not random and "y.csv" in case["files"] and draw.maybe(0.15)
         case["runs"] += questions(draw, source, ids[0] or "1")
     else:
         case["runs"].append([task, *source, *model_arguments(draw), "--folds", draw.one_of(["2", "3"])])
@@ -141,6 +143,15 @@ def _signs(case: Case) -> list[str]:
 def _kernels(draw: Draw, case: Case, ids: list[str]) -> list[str]:
     """Draw kernel matrices in a file of each format."""
     stack = [values.listed(kernel_matrix(draw, len(ids))) for _ in range(draw.number(1, 3))]
+    if draw.maybe(0.15):
+        points = draw.rng.normal(size=len(ids))
+        stack = [values.listed(np.abs(np.subtract.outer(points, points)))]
+        return [*_matrices(draw, case, ids, stack), "--distances"]
+    return _matrices(draw, case, ids, stack)
+
+
+def _matrices(draw: Draw, case: Case, ids: list[str], stack: list[list[list[float]]]) -> list[str]:
+    """Write matrices in some format, and return the options that name them."""
     kind = draw.one_of(["npz", "npy", "mat", "csv"])
     path = f"K.{kind}"
     if kind in ("npz", "mat"):

@@ -45,7 +45,7 @@ OTHER = {
     "frame with truth values": "pd.DataFrame(V).add_prefix('c').assign(flag=V[:, 0] > 0)",
     "frame of whole numbers": "pd.DataFrame(np.nan_to_num(V).astype(np.int64)).add_prefix('c')",
     "frame with nullable numbers": "pd.DataFrame(np.nan_to_num(np.sign(V))).add_prefix('c').convert_dtypes()",
-    "polars with truth values": "pl.DataFrame({'c0': V[:, 0], 'flag': V[:, 0] > 0})",
+    "polars with truth values": "pl.from_pandas(pd.DataFrame(V).add_prefix('c').assign(flag=V[:, 0] > 0))",
 }
 """Forms that hold other numbers, but numbers."""
 

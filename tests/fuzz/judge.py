@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .session import QuestionError, Session
+from .session import QuestionError, Session, constants
 
 _CLOSE = 1e-9
 """How far two ways to the same number may be apart, relative to the largest of the terms that they sum."""
+_CLOSE_STD = 1e-6
+"""The same for deviations, which are roots of differences."""
 _ROUNDING = 1e-9
 """How far a bound may fall, relative to its size; the engine itself warns at less."""
 
@@ -70,12 +72,22 @@ def judge_answers(session: Session) -> None:
             alone = ask(session, f"new{number}")
             for what, (values, _) in alone.items():
                 whole, size = among_others[what]
-                close(f"{what} of a sample depends on others", values, whole[: len(values)], size[: len(values)])
+                tolerance = _CLOSE_STD if "std" in what else _CLOSE
+                sizes = size[: len(values)]
+                close(f"{what} of a sample depends on others", values, whole[: len(values)], sizes, tolerance)
             continue
         try:
             ask(session, f"new{number}")
         except QuestionError as raised:
             session.note(raised)
+
+
+def judge_data(session: Session) -> None:
+    """Compare the samples with what they were before."""
+    for name, before in constants(session.case):
+        now = session.names[name]
+        numbers = isinstance(now, np.ndarray)
+        hold(np.array_equal(now, before, equal_nan=True) if numbers else repr(now) == repr(before), "data were changed")
 
 
 def magnitude(model: Any, X: Any) -> Any:

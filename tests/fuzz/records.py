@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,14 @@ def findings(records: Iterable[Record]) -> list[Record]:
 
 def summary(records: list[Record]) -> str:
     """Return the tables of a summary: outcomes by kind, refusals by sentence, and what is wrong."""
-    parts = []
+    versions = ", ".join(f"{name} {version(name)}" for name in ("bemkl", "numpy", "scipy", "scikit-learn"))
+    wrong = findings(records)
+    parts = [
+        f"# What came out of {len(records)} cases",
+        "",
+        f"Written by `python -m tests.fuzz summary`. {versions}.",
+        "",
+    ]
     for harness in sorted({record["harness"] for record in records}):
         mine = [record for record in records if record["harness"] == harness]
         seconds = sum(record.get("seconds", 0.0) for record in mine)
@@ -61,7 +69,6 @@ def summary(records: list[Record]) -> str:
             "",
         ]
         parts += ["Refusals of moderate cases without anything odd:", "", *_sentences(mine), ""]
-    wrong = findings(records)
     parts += ["## Findings", ""]
     parts += _table(
         ["cases", "harness", "kind", "what", "where", "seed"],

@@ -58,10 +58,16 @@ def of_error(error: BaseException) -> Finding:
 
 
 def is_sentence(message: str) -> bool:
-    """Tell whether a message has a sentence that names an argument, in words of ours."""
+    """
+    Tell whether a message has a sentence that names an argument, in words of ours.
+
+    What another library said may be quoted in parentheses, or between the argument and the way out.
+    """
     words = set(re.findall(r"\w+", message))
     names = bool(words & _ARGUMENTS or "BEMKL" in message)
-    return len(message.split()) > 5 and names and not _FOREIGN.search(_without_asides(message))
+    plain = _without_asides(message)
+    quotes = re.match(rf"({'|'.join(_ARGUMENTS)})\b[^:]*: ", plain) and not _FOREIGN.search(plain.rpartition(". ")[2])
+    return len(message.split()) > 5 and names and bool(quotes or not _FOREIGN.search(plain))
 
 
 def _without_asides(message: str) -> str:
