@@ -84,7 +84,8 @@ def _finding(here: Session) -> tuple[Finding, str]:
         return Finding("fault", what, here.question.partition("(")[0]), str(*detail)
     except QuestionError as raised:
         found = of_error(raised.__cause__ or raised)
-        if fitted and found.kind == "refusal":
+        again = here.question.startswith(("other.fit(", "straight.fit(", "select_by_bound("))
+        if fitted and not again and found.kind == "refusal":
             found = replace(found, kind="refusal after a fit")
         return found, str(raised.__cause__)[:500]
     for raised in here.refused:
