@@ -63,9 +63,8 @@ class Memo:
             if first is mine:
                 mine.set_result(self._compute(key, compute, size_of))
             elif _here.computes:
-                return (
-                    compute()
-                )  # who computes does not wait, because others wait for it: so no two wait for each other
+                # Others may wait for who computes: it never waits itself, so that no two wait for each other.
+                return compute()
             with suppress(CancelledError):
                 return first.result()
         finally:
