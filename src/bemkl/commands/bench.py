@@ -39,4 +39,5 @@ def bench(output: Path | None, as_json: bool, arguments: tuple[str, ...]) -> Non
     if as_json and done.returncode == 0:
         lines = (folder / "bench.jsonl").read_text(encoding="utf-8").splitlines()
         print_json([json.loads(line) for line in lines])
-    sys.exit(done.returncode)
+    # What a signal ended has a negative code, which shells write as 128 and the signal.
+    sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)

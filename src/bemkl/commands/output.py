@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,6 +122,26 @@ def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
         The header, if there are no rows.
     """
     write_data(as_csv(rows, columns))
+
+
+def refuse_csv(path: Path, *, force: bool, inputs: Iterable[Path]) -> None:
+    """
+    Refuse a place where no CSV can be or should be written.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is to be.
+    force : bool
+        Whether an older file may be replaced.
+    inputs : iterable of Path
+        Files that are read.
+    """
+    from bemkl.files import InputError, refuse_output
+
+    if path.suffix.lower() in (".parquet", ".npy", ".npz", ".mat", ".json", ".xlsx"):
+        raise InputError(f"{path}: the table is written as text.", "Let the name end with .csv or .tsv.")
+    refuse_output(path, force=force, inputs=inputs)
 
 
 def save_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:

@@ -9,8 +9,10 @@ import click
 
 from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
 from bemkl.commands.models import model_argument, open_model, read_for
-from bemkl.commands.output import json_option, print_csv, print_json, save_csv
+from bemkl.commands.output import json_option, print_csv, print_json, refuse_csv, save_csv
 from bemkl.commands.streams import say
+
+_Column = tuple[str, Any]
 
 
 @click.command()
@@ -28,18 +30,17 @@ def predict(model_path: Path, coverage: float, output: Path | None, force: bool,
     """
     from sklearn.base import is_classifier
 
-    from bemkl.files import refuse_output
-
     sources = take_sources(options)
     if output is not None:
-        refuse_output(output, force=force, inputs=[*sources.paths, model_path])
+        refuse_csv(output, force=force, inputs=[*sources.paths, model_path])
     model = open_model(model_path)
     gathered = read_for(model, sources)
     targets = gathered.recipe.targets
-    rows = (
+    found = (
         _classes(model, gathered.X, targets) if is_classifier(model) else _numbers(model, gathered.X, targets, coverage)
     )
-    table = [{"id": name} | row for name, row in zip(gathered.names, rows, strict=True)]
+    columns = {"id": gathered.names} | _refuse_same(found)
+    table = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if output is not None:
         save_csv(output, table)
         say(f"{len(table)} predictions in {output}.")
@@ -49,40 +50,36 @@ def predict(model_path: Path, coverage: float, output: Path | None, force: bool,
         print_csv(table)
 
 
-def _classes(model: Any, X: Any, targets: list[str]) -> list[dict[str, Any]]:
+def _classes(model: Any, X: Any, targets: list[str]) -> list[_Column]:
     """Return labels and probabilities."""
     predicted, probability = model.predict(X), model.predict_proba(X)
-    if predicted.ndim == 2:
-        named = [(targets[k], f"probability_{targets[k]}") for k in range(len(targets))]
-        return [
-            {key: value for k, names in enumerate(named) for key, value in zip(names, (labels[k], p[k]), strict=True)}
-            for labels, p in zip(predicted.tolist(), probability.tolist(), strict=True)
-        ]
-    names = [f"probability_{label}" for label in model.classes_]
+    if predicted.ndim == 1:
+        columns = [(targets[0], predicted)]
+        return columns + [(f"probability_{label}", p) for label, p in zip(model.classes_, probability.T, strict=True)]
+    pairs = zip(targets, predicted.T, probability.T, strict=True)
+    return [column for name, labels, p in pairs for column in ((name, labels), (f"probability_{name}", p))]
+
+
+def _numbers(model: Any, X: Any, targets: list[str], coverage: float) -> list[_Column]:
+    """Return means, deviations and intervals."""
+    mean, deviation = model.predict(X, return_std=True)
+    low, high = model.predict_interval(X, coverage=coverage)
+    found = {"": mean, "_std": deviation, "_low": low, "_high": high}
     return [
-        {targets[0]: label} | dict(zip(names, p, strict=True))
-        for label, p in zip(predicted.tolist(), probability.tolist(), strict=True)
+        (f"{target}{ending}", values.reshape(len(mean), -1)[:, place])
+        for place, target in enumerate(targets)
+        for ending, values in found.items()
     ]
 
 
-def _numbers(model: Any, X: Any, targets: list[str], coverage: float) -> list[dict[str, Any]]:
-    """Return means, deviations and intervals."""
-    import numpy as np
-
+def _refuse_same(found: list[_Column]) -> dict[str, list[Any]]:
+    """Return columns by their names, which have to be different."""
     from bemkl.files import InputError
 
-    mean, deviation = model.predict(X, return_std=True)
-    low, high = model.predict_interval(X, coverage=coverage)
-    columns = [np.reshape(values, (len(mean), -1)) for values in (mean, deviation, low, high)]
-    endings = ("", "_std", "_low", "_high")
-    names = [f"{target}{ending}" for target in targets for ending in endings]
-    if len(set(names)) < len(names):
+    columns = {name: values.tolist() for name, values in found}
+    if len(columns) < len(found) or "id" in columns:
+        names = ", ".join(name for name, _ in found)
         raise InputError(
-            f"The targets {', '.join(targets)} give two columns of one name.", "Rename a target, and fit again."
+            f"Two columns of predictions would have one name: id, {names}.", "Rename a target, and fit again."
         )
-    rows: list[dict[str, Any]] = [{} for _ in mean]
-    for place, target in enumerate(targets):
-        for ending, values in zip(endings, columns, strict=True):
-            for row, value in zip(rows, values[:, place].tolist(), strict=True):
-                row[f"{target}{ending}"] = value
-    return rows
+    return columns

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from bemkl.commands.main import INTERRUPTED
 from bemkl.commands.refusals import refusal
-from bemkl.commands.streams import flush_result, give_up_result, say
+from bemkl.commands.streams import end_result, flush_result, say
 
 _COMMANDS = {
     "fit": "Fit a model to samples in files, and save it.",
@@ -93,7 +93,7 @@ class _Program(click.Group):
             refused = refusal(error.error if isinstance(error, _PastClick) else error)
             say(*refused.lines)
             exit_code = refused.exit_code
-            give_up_result()
+            end_result()
         sys.exit(exit_code)
 
 

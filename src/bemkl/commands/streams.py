@@ -81,9 +81,11 @@ def flush_result() -> None:
         sys.stdout.flush()
 
 
-def give_up_result() -> None:
-    """Let what cannot be written go nowhere, or Python would try again at its end."""
-    if sys.stdout is not None:
+def end_result() -> None:
+    """Write what is left of a result after an error; if that fails, let it go, or Python would try again at its end."""
+    try:
+        flush_result()
+    except OSError:
         _give_up(sys.stdout)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bemkl.commands.models import model_argument, open_model
-from bemkl.commands.output import json_option, print_csv, print_json, print_table, save_csv
+from bemkl.commands.output import json_option, print_csv, print_json, print_table, refuse_csv, save_csv
 from bemkl.commands.streams import say
 from bemkl.commands.tables import top_of_each, weight_table
 
@@ -37,10 +37,8 @@ def weights(
     Weight and standard deviation under the posterior, an interval, and the share of the kernel in how the decisions on
     the training samples vary.
     """
-    from bemkl.files import refuse_output
-
     if output is not None:
-        refuse_output(output, force=force, inputs=[model_path])
+        refuse_csv(output, force=force, inputs=[model_path])
     model = open_model(model_path)
     people = not (as_json or as_text or output)
     every = weight_table(model, coverage, rounded=people)

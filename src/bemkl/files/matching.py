@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from bemkl.alignment import Rows, rows_of
 from bemkl.files.problems import InputError, listed
-
-Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,17 +163,15 @@ def match(parts: Sequence[Part], may_lack: Collection[str] = ()) -> Matched:
         every = np.arange(first.n_rows)
         names = [str(row + 1) for row in every]
         return Matched(names, {part.label: every for part in parts}, {}, [part.label for part in parts], False)
-    places = {part.label: {name: row for row, name in enumerate(part.ids or [])} for part in named}
+    known = {part.label: set(part.ids or []) for part in named}
     needed = [part for part in named if part.label not in may_lack]
     candidates = [name for part in needed or named for name in part.ids or []]
-    common = [name for name in dict.fromkeys(candidates) if all(name in places[part.label] for part in needed)]
+    common = [name for name in dict.fromkeys(candidates) if all(name in known[part.label] for part in needed)]
     if not common:
         shown = "; ".join(f"{part.label} has {listed(part.ids or [], 3)}" for part in named)
         raise InputError(f"No id is in all files: {shown}.", "Check the id columns (--id), and how ids are written.")
     inside = set(common)
-    rows = {
-        part.label: np.array([places[part.label].get(name, -1) for name in common], dtype=np.intp) for part in named
-    }
+    rows = {part.label: rows_of(common, part.ids or []) for part in named}
     rows |= {part.label: rows[first.label] for part in by_order}
     unmatched = {part.label: [name for name in part.ids or [] if name not in inside] for part in named}
     return Matched(common, rows, unmatched, [part.label for part in by_order], True)

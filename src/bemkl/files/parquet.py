@@ -56,9 +56,13 @@ def _cells(path: Path, name: str, column: Any) -> Cells:
         what = f"{path}, column {name!r}: expected numbers or text, got {one_line(column.type)}."
         raise InputError(what, "Make columns of its parts, or leave it out of the file.")
     # Some programs do not say that their bytes are text.
-    values = [value.decode() if isinstance(value, bytes) else value for value in column.to_pylist()]
+    values: list[Any] = [value.decode() if isinstance(value, bytes) else value for value in column.to_pylist()]
     numeric = all(isinstance(value, int | float | None) for value in values)
     # Large whole numbers are ids that a float cannot tell apart.
     if numeric and all(value is None or not abs(value) >= _EXACT for value in values):
         return np.array([np.nan if value is None else float(value) for value in values])
-    return ["" if value is None else str(value) for value in values]
+    texts = ["" if value is None else str(value) for value in values]
+    if any("\0" in text for text in texts):
+        # NumPy would take a name that ends with one for another name.
+        raise InputError(f"{path}, column {name!r}: there are zero bytes in its text.", "Write it without them.")
+    return texts
