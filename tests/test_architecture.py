@@ -12,6 +12,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # What each room may import from the package. A module not listed here has no place yet.
 ARROWS = {
+    "alignment": set(),
     "arrays": set(),
     "caching": set(),
     "exceptions": set(),
@@ -21,7 +22,7 @@ ARROWS = {
     "rough": {"arrays", "linalg"},
     "threads": set(),
     "distributions": {"arrays", "special"},
-    "kernels": {"arrays", "caching", "linalg", "threads", "kernels"},
+    "kernels": {"alignment", "arrays", "caching", "linalg", "threads", "kernels"},
     "inference": {
         "arrays",
         "caching",
@@ -33,8 +34,17 @@ ARROWS = {
         "threads",
         "inference",
     },
-    "estimators": {"arrays", "exceptions", "distributions", "threads", "kernels", "inference", "estimators"},
-    "files": {"arrays", "kernels", "visible", "files"},
+    "estimators": {
+        "alignment",
+        "arrays",
+        "exceptions",
+        "distributions",
+        "threads",
+        "kernels",
+        "inference",
+        "estimators",
+    },
+    "files": {"alignment", "arrays", "kernels", "visible", "files"},
     "persistence": {
         "arrays",
         "distributions",

@@ -110,8 +110,8 @@ def test_groups_with_names(table):
 
 def test_distances_are_computed_once_a_group(table, monkeypatch):
     calls = []
-    original = __import__("bemkl.kernels.specs", fromlist=["cdist"]).cdist
-    monkeypatch.setattr("bemkl.kernels.specs.cdist", lambda *a: calls.append(a[2]) or original(*a))
+    original = __import__("bemkl.kernels.groups", fromlist=["cdist"]).cdist
+    monkeypatch.setattr("bemkl.kernels.groups.cdist", lambda *a: calls.append(a[2]) or original(*a))
     KernelBank(
         [
             KernelSpec("gaussian", "all", {"width": [1.0, 2.0, 4.0]}),

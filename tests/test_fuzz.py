@@ -157,9 +157,11 @@ def test_an_error_that_is_not_ours_is_a_finding():
 
 
 def test_a_warning_that_is_not_documented_is_a_finding():
-    with refusals.recorded_warnings() as found:
+    with refusals.recorded_warnings(lambda: "model.fit(X, y)") as found:
         np.array([1e300]) * np.array([1e300])
-    assert [finding.what for finding in found] == ["RuntimeWarning: overflow encountered in multiply"]
+    ((finding, question),) = found
+    assert finding.what == "RuntimeWarning: overflow encountered in multiply"
+    assert question == "model.fit(X, y)"
 
 
 def test_commands_are_judged_by_what_they_leave_behind(tmp_path, monkeypatch):
@@ -191,7 +193,7 @@ def test_a_case_becomes_small_and_shows_the_same():
     def still(one):
         return "kernel_prior" in one["options"] and len(one["target"]["values"]) >= 3
 
-    small = shrink.shrink(case, still, shrink.simpler_problems, seconds=20.0)
+    small = shrink.shrink(case, still, shrink.OF_PROBLEMS, seconds=20.0)
     assert small["options"] == {"kernel_prior": "'sparse'"}
     assert np.shape(small["parts"][0]["values"]) == (3, 1)
     assert not small["extras"]

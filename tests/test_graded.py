@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec
 from bemkl.inference import Block, Gaussian, JointMeans, NewtonMeans, Plain, Priors, Problem, run
-from bemkl.inference.graded import GradedFactor, needs_root
+from bemkl.inference.graded import NEEDS_ROOT, GradedFactor, scale_ratio
 from bemkl.inference.recent import root_of_gram
 from bemkl.kernels import DenseStack
 from bemkl.linalg import Cholesky
@@ -81,7 +81,7 @@ class TestFactor:
     def test_the_sum_itself_loses_them(self, rng):
         kernels, diagonal = kernels_of(rng, 1e12)[:1], np.ones(6)
         gram = np.einsum("mij,mik->jk", kernels, kernels)
-        assert needs_root(gram, diagonal, 1.0, 1)
+        assert scale_ratio(gram, diagonal, 1.0, 1) > NEEDS_ROOT
         lost = Cholesky.of(gram + np.diag(diagonal), "test").inverse_diagonal()
         inverse, _, _ = exactly(kernels, diagonal, 1.0)
         assert np.abs(lost / inverse.diagonal() - 1.0).max() > 0.1
@@ -91,7 +91,7 @@ class TestFactor:
     def test_equals_the_sum_where_that_is_well(self, rng):
         kernels, diagonal = kernels_of(rng, 1.0), rng.uniform(0.5, 2.0, size=6)
         gram = np.einsum("mij,mik->jk", kernels, kernels)
-        assert not needs_root(gram, diagonal, 1.0, 3)
+        assert scale_ratio(gram, diagonal, 1.0, 3) < NEEDS_ROOT
         factor = GradedFactor.of(root_of_gram(DenseStack(kernels)), diagonal, 1.0)
         plain = Cholesky.of(gram + np.diag(diagonal), "test")
         assert_allclose(factor.inverse_diagonal(), plain.inverse_diagonal(), rtol=1e-12)

@@ -17,14 +17,14 @@ from .outcomes import Outcome
 from .problems import Case
 from .refusals import Finding, of_error, recorded_warnings
 from .session import QuestionError, Session
-from .shrink import simpler_problems
+from .shrink import OF_PROBLEMS
 
 NAME = "api"
 LIMIT = 30
 """Seconds after which a case is too slow."""
 
 draw = problems.problem
-simpler = simpler_problems
+simpler = OF_PROBLEMS
 
 
 class TooSlow(BaseException):
@@ -55,14 +55,14 @@ def judge(case: Case) -> Outcome:
         here = Session.of(case)
     except Exception as error:  # what cannot be made cannot be passed to anything
         return replace(outcome, kind="not made", what=f"{type(error).__name__}: {error!s:.100}", **facts)
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()), recorded_warnings() as warned:
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()), recorded_warnings(lambda: here.question) as warned:
         try:
             with time_limit(LIMIT):
                 finding, detail = _finding(here)
         except TooSlow:
             finding, detail = Finding("slow", f"more than {LIMIT} s"), ""
     if finding.kind in ("result", "refusal") and warned:
-        finding = warned[0]
+        finding, here.question = warned[0]
     seconds = round(time.perf_counter() - start, 3)
     found = {"kind": finding.kind, "what": finding.what, "where": finding.where, "question": here.question}
     return replace(outcome, seconds=seconds, detail=detail, **found, **facts)

@@ -29,14 +29,14 @@ from .judge import FaultError, hold
 from .making import make
 from .outcomes import Outcome
 from .refusals import Finding, general, of_error
-from .shrink import simpler_commands
+from .shrink import OF_COMMANDS
 
 NAME = "commands"
 draw = files.command
-simpler = simpler_commands
+simpler = OF_COMMANDS
 
 _ENTRY = "from bemkl.commands import main; main()"
-_DOCUMENTED = re.compile(r"Warning: (max_iter=\d+ was reached)")
+_DOCUMENTED = re.compile(r"Warning: (max_iter=\d+ was reached|The number of unique classes is greater)")
 _NO_WAY_OUT = ("--debug", "fault of bemkl")
 
 

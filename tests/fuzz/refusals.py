@@ -6,7 +6,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from .options import VALUES
 DOCUMENTED_WARNINGS = [
     (ConvergenceWarning, r"max_iter=\d+ was reached"),
     (UserWarning, r"unlabeled: no sample in y is marked"),
+    (UserWarning, r"The number of unique classes is greater than"),
     (UserWarning, r"X (has|does not have valid) feature names, but"),
 ]
 """Category and beginning of each warning that the documentation speaks of."""
@@ -95,9 +96,9 @@ def _where(frames: list[tuple[str, str]]) -> str:
 
 
 @contextmanager
-def recorded_warnings() -> Iterator[list[Finding]]:
-    """Collect the warnings that nothing documents."""
-    found: list[Finding] = []
+def recorded_warnings(question: Callable[[], str]) -> Iterator[list[tuple[Finding, str]]]:
+    """Collect the warnings that nothing documents, each with what was asked when it came."""
+    found: list[tuple[Finding, str]] = []
 
     def record(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         known = any(issubclass(category, kind) and re.match(start, str(message)) for kind, start in DOCUMENTED_WARNINGS)
@@ -106,7 +107,8 @@ def recorded_warnings() -> Iterator[list[Finding]]:
             while frame is not None:
                 frames.append((frame.f_code.co_filename, frame.f_code.co_name))
                 frame = frame.f_back
-            found.append(Finding("warning", f"{category.__name__}: {general(str(message))}", _where(frames[::-1])))
+            what = f"{category.__name__}: {general(str(message))}"
+            found.append((Finding("warning", what, _where(frames[::-1])), question()))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -21,6 +21,7 @@ from .outcomes import FINE, Outcome
 HARNESSES = ("api", "commands")
 _PATIENCE = 60.0
 """Seconds after which a process is taken to hang; cases have limits of their own, which only Python code obeys."""
+_MOST_DEATHS = 10
 _MEMORY = 8 * 2**30
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -123,7 +124,7 @@ def run(plan: Plan, say: Callable[[str], None] = print) -> int:
     plan.out.parent.mkdir(parents=True, exist_ok=True)
     known = records.done(plan.out, plan.harness)
     seeds = (seed for seed in range(plan.first, plan.last + 1) if seed not in known)
-    start, count, wrong = time.monotonic(), 0, 0
+    start, count, wrong, in_a_row = time.monotonic(), 0, 0, 0
     whole = not plan.out.is_file() or plan.out.read_bytes()[-1:] in (b"", b"\n")
     with plan.out.open("a", encoding="utf-8") as file:
         file.write("" if whole else "\n")  # a run that was killed leaves half a line
@@ -132,6 +133,9 @@ def run(plan: Plan, say: Callable[[str], None] = print) -> int:
             file.flush()
             count += 1
             wrong += not any(f'"kind": "{kind}"' in text for kind in FINE)
+            in_a_row = in_a_row + 1 if '"kind": "died"' in text else 0
+            if in_a_row >= _MOST_DEATHS:
+                raise RuntimeError(f"{in_a_row} processes died one after the other: does the package still import?")
             if count % 1000 == 0:
                 rate = count / (time.monotonic() - start)
                 say(f"{plan.harness}: {count} cases, {wrong} findings, {rate:.1f} cases/s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 Case = dict[str, Any]
 
 
-def shrink(
-    case: Case, still: Callable[[Case], bool], simpler: Callable[[Case], Iterator[Case]], seconds: float
-) -> Case:
+Change = Callable[[Case], Iterator[Case]]
+
+
+def shrink(case: Case, still: Callable[[Case], bool], changes: Sequence[Change], seconds: float) -> Case:
     """
     Take what is simpler as long as it still shows the same.
 
@@ -24,8 +25,8 @@ def shrink(
         A case that shows something.
     still : callable
         Tells whether a case shows it.
-    simpler : callable
-        Yields cases that are a little simpler than one, the boldest first.
+    changes : sequence of callable
+        Each yields cases that are a little simpler than one, the boldest first.
     seconds : float
         How long to try.
 
@@ -35,28 +36,29 @@ def shrink(
         The simplest case found.
     """
     end = time.monotonic() + seconds
-    found = True
-    while found:
-        found = False
-        for candidate in simpler(case):
-            if time.monotonic() > end:
-                return case
-            if still(candidate):
-                case, found = candidate, True
-                break
+    before = None
+    while before is not case and time.monotonic() < end:
+        before = case
+        for change in changes:
+            while (simpler := _first(change(case), still, end)) is not None:
+                case = simpler
     return case
 
 
-def simpler_problems(case: Case) -> Iterator[Case]:
-    """Yield simpler cases of the estimators."""
-    for change in (_without_questions, _without_rows, _without_parts, _without_options, _plainer):
-        yield from map(_in_step, change(case))
+def _first(candidates: Iterator[Case], still: Callable[[Case], bool], end: float) -> Case | None:
+    """Return the first candidate that still shows the same; none if there is none, or no more time."""
+    for candidate in candidates:
+        if time.monotonic() > end:
+            return None
+        if still(_in_step(candidate)):
+            return candidate
+    return None
 
 
 def _in_step(case: Case) -> Case:
     """Take the first samples, which are asked for alone too, from those of training again."""
-    square = case["source"] == "kernels"
-    for query in [query for query in case["queries"] if query["first"]]:
+    square = case.get("source") == "kernels"
+    for query in [query for query in case.get("queries", []) if query["first"]]:
         for part, whole in zip(query["parts"], case["parts"], strict=True):
             count = len(part["values"][0] if square else part["values"])
             part["values"] = [kernel[:count] for kernel in whole["values"]] if square else whole["values"][:count]
@@ -115,6 +117,8 @@ def _with_rows(case: Case, rows: list[int]) -> Case:
 
 def _without_parts(case: Case) -> Iterator[Case]:
     """Leave out views, kernels, columns and families of kernels."""
+    if case["bank"] is not None:
+        yield _changed(case, bank=None)
     for position in range(len(case["parts"]) if len(case["parts"]) > 1 else 0):
         smaller = deepcopy(case)
         for holder in (smaller, *smaller["queries"]):
@@ -131,7 +135,6 @@ def _without_parts(case: Case) -> Iterator[Case]:
                 holder["parts"][place]["values"] = values.tolist()
             yield smaller
     if case["bank"] is not None:
-        yield _changed(case, bank=None)
         specs = case["bank"]["specs"]
         for position in range(len(specs) if len(specs) > 1 else 0):
             yield _changed(case, bank=case["bank"] | {"specs": _without(specs, position)})
@@ -186,22 +189,25 @@ def _without(items: list[Any], position: int) -> list[Any]:
     return [*items[:position], *items[position + 1 :]]
 
 
-def simpler_commands(case: Case) -> Iterator[Case]:
-    """Yield simpler cases of the commands."""
+def _fewer_words(case: Case) -> Iterator[Case]:
+    """Leave out commands and their options."""
     runs = case["runs"]
-    for position in range(len(runs)):
+    for position, run in enumerate(runs):
         if len(runs) > 1:
             yield _changed(case, runs=_without(runs, position))
-        for first in range(1, len(runs[position])):
+        for first in range(1, len(run)):
             for count in (2, 1):
-                words = [*runs[position][:first], *runs[position][first + count :]]
-                yield _changed(case, runs=[*runs[:position], words, *runs[position + 1 :]])
+                yield _changed(case, runs=[*runs[:position], run[:first] + run[first + count :], *runs[position + 1 :]])
+
+
+def _fewer_files(case: Case) -> Iterator[Case]:
+    """Leave out files, their rows and columns, and what is special about them."""
     for name, file in case["files"].items():
         yield _changed(case, files={key: value for key, value in case["files"].items() if key != name})
-        for change in ("damage", "quote"):
-            if change in file:
-                smaller = {key: value for key, value in file.items() if key != change}
-                yield _changed(case, files=case["files"] | {name: smaller})
+        for special in ("damage", "quote"):
+            if special in file:
+                plainer = {key: value for key, value in file.items() if key != special}
+                yield _changed(case, files=case["files"] | {name: plainer})
         for cells in _fewer_cells(file.get("cells") or []):
             yield _changed(case, files=case["files"] | {name: file | {"cells": cells}})
 
@@ -215,3 +221,9 @@ def _fewer_cells(cells: list[list[str]]) -> Iterator[list[list[str]]]:
         size //= 2
     for column in range(max(map(len, cells), default=0)):
         yield [_without(row, column) for row in cells]
+
+
+OF_PROBLEMS = (_without_parts, _without_options, _without_questions, _without_rows, _without_parts, _plainer)
+"""Changes that make cases of the estimators simpler."""
+OF_COMMANDS = (_fewer_words, _fewer_files)
+"""Changes that make cases of the commands simpler."""

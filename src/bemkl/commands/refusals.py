@@ -111,4 +111,6 @@ def _of_system(error: OSError) -> Refusal:
 def _sentences(message: str) -> tuple[str, str]:
     """Put what is wrong on the first line, and what to do on the second."""
     what, *advice = re.split(r"\n|(?<=[.?]) (?=[A-Z\"'])", message.strip(), maxsplit=1)
-    return what, " ".join("".join(advice).split()) or "See docs/command_line.md, or bemkl --debug for the traceback."
+    # A sentence about a value of an option says in itself what to pass.
+    more = "--help of the command shows its options" if ": expected " in what else "bemkl --debug shows the traceback"
+    return what, " ".join("".join(advice).split()) or f"See docs/command_line.md; {more}."

@@ -94,7 +94,7 @@ def of_one_kind(y: Any) -> Any:
     if isinstance(y, Mapping):
         raise ValueError("y: expected a label for each sample, got a dict. Pass its values, in the order of X.")
     values = np.array(y, dtype=object) if isinstance(y, list | tuple) else y
-    if np.ndim(values) != 1 or getattr(getattr(values, "dtype", None), "kind", "") != "O":
+    if getattr(values, "ndim", 0) != 1 or getattr(getattr(values, "dtype", None), "kind", "") != "O":
         return y
     first: dict[bool, Any] = {}
     for row, value in enumerate(np.asarray(values).tolist()):

@@ -26,14 +26,7 @@ from bemkl.estimators.parameters import (
 from bemkl.estimators.responses import normalised
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
 from bemkl.estimators.summary import weight_intervals
-from bemkl.estimators.tasks import (
-    FittedTask,
-    check_task_types,
-    refuse_other_kernels,
-    rows_of_tasks,
-    split_tasks,
-    take_rows,
-)
+from bemkl.estimators.tasks import FittedTask, check_task_types, places_of_tasks, refuse_other_kernels, split_tasks
 from bemkl.inference import Block, Gaussian, Prediction, Probit, Problem, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
 from bemkl.kernels import KernelBank, default_bank
@@ -395,10 +388,10 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         check_is_fitted(self)
         if task is None:
             return {name: compute(self._find(name), rows) for name, (rows, _) in split_tasks(X, None, None).items()}
-        places = rows_of_tasks(X, task)
-        parts = {name: (rows, compute(self._find(name), take_rows(X, rows))) for name, rows in places.items()}
+        places = places_of_tasks(X, task)
+        parts = {name: (rows, compute(self._find(name), part)) for name, (rows, part) in places.items()}
         kinds = {np.asarray(values).dtype.kind for _, values in parts.values()}
-        joined = np.empty(sum(map(len, places.values())), dtype=np.float64 if kinds == {"f"} else object)
+        joined = np.empty(sum(len(rows) for rows, _ in places.values()), dtype=np.float64 if kinds == {"f"} else object)
         for rows, values in parts.values():
             joined[rows] = values
         return joined if kinds == {"f"} or len(kinds) > 1 else np.array(joined.tolist())

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
+from bemkl.alignment import aligned_to
 from bemkl.arrays import Array, explained
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.parameters import gamma_prior, interval_width
@@ -176,6 +177,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         refuse_arguments(self, unsupported)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        y = aligned_to(X, "y", y)
         with explained("y", "Pass a number for each sample, or a table with a column for each response."):
             responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = responses.reshape(len(responses), -1)
@@ -237,6 +239,27 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         mean, std = self.predict(X, return_std=True)
         half = width * std
         return mean - half, mean + half
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """
+        Return the share of the variance that is explained.
+
+        Parameters
+        ----------
+        X : array_like, data frame, sparse matrix, dict of these, or kernels
+            Samples.
+        y : array_like of shape (n_samples,) or (n_samples, n_outputs)
+            Their responses.
+        sample_weight : array_like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            The coefficient of determination, averaged over the responses.
+        """
+        y, sample_weight = aligned_to(X, "y", y), aligned_to(X, "sample_weight", sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         """Add that there may be several responses."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from bemkl.alignment import order_like
 from bemkl.arrays import Array
 from bemkl.estimators.content import key_of
 from bemkl.estimators.sharing import room_for, shared
@@ -95,12 +96,15 @@ class PrecomputedSource:
         Number of training samples.
     landmarks : ndarray of int or None
         Training samples that are basis points; None for all.
+    basis_ids : list or None
+        Ids of the columns of the training kernels, where they came with some.
     """
 
     names: tuple[str, ...]
     named: bool
     n_train: int
     landmarks: Rows | None
+    basis_ids: list[Any] | None = None
 
     def blocks(self, X: Any) -> Iterator[KernelStack]:
         """
@@ -136,13 +140,24 @@ class PrecomputedSource:
                 f"{stack.shape[2]} ({_shown(stack.names)}). Pass the same kernels for new samples."
             )
         if self.landmarks is not None and stack.shape[1] == len(self.landmarks) != self.n_train:
-            return stack
+            ids = self.basis_ids
+            whole = ids is not None and len(ids) == self.n_train
+            return self._in_order(stack, [ids[row] for row in self.landmarks] if ids is not None and whole else ids)
         if stack.shape[1] != self.n_train:
             raise ValueError(
                 f"X: expected kernels between new samples (rows) and the {self.n_train} training samples (columns), "
                 f"of shape (n_samples, {self.n_train}, {len(self.names)}), got {stack.shape}."
             )
+        stack = self._in_order(stack, self.basis_ids)
         return stack if self.landmarks is None else stack[:, self.landmarks]
+
+    def _in_order(self, stack: KernelStack, ids: list[Any] | None) -> KernelStack:
+        """Bring columns into the order of the training samples, where both have ids."""
+        found = stack.column_ids
+        if ids is None or found is None:
+            return stack
+        order = order_like("columns of X", found, "the training samples", ids)
+        return stack if order is None else stack[:, order]
 
 
 Fitted = tuple[Source, Stack, Rows | None]
@@ -265,13 +280,13 @@ def _fit_precomputed(
     if landmarks is not None:
         rows = choose_landmarks(landmarks, n_train, _mean_similarity(stack), rng)
         if n_columns == len(rows) != n_train:
-            return PrecomputedSource(stack.names, stack.named, n_train, rows), stack, rows
+            return PrecomputedSource(stack.names, stack.named, n_train, rows, _plain(stack.column_ids)), stack, rows
     if n_columns != n_train:
         raise ValueError(
             f"X: expected square training kernels, of shape (n_train, n_train, n_kernels), got {stack.shape}. "
             "Kernels with fewer columns need landmarks, the rows that the columns stand for."
         )
-    source = PrecomputedSource(stack.names, stack.named, n_train, rows)
+    source = PrecomputedSource(stack.names, stack.named, n_train, rows, _plain(stack.column_ids))
     return source, stack if rows is None else stack[:, rows], rows
 
 
@@ -291,6 +306,11 @@ def _mean_similarity(stack: KernelStack) -> Callable[[int], Array]:
         return spherical(total, total.diagonal(), total.diagonal())
 
     return lambda row: mean()[:, row].copy()
+
+
+def _plain(ids: list[Any] | None) -> list[Any] | None:
+    """Return ids that a saved model can hold: strings or whole numbers."""
+    return ids if ids is not None and all(isinstance(name, str | int) for name in ids) else None
 
 
 def _shown(names: tuple[str, ...]) -> str:

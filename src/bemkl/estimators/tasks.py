@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bemkl.alignment import aligned_to, aligned_views
 from bemkl.estimators.labels import is_missing
 from bemkl.estimators.sources import Source
 from bemkl.inference import FittedBlock
-from bemkl.kernels.views import count_samples
+from bemkl.kernels.views import count_samples, is_views
 
 Parts = dict[Hashable, tuple[Any, npt.NDArray[Any]]]
 
@@ -68,9 +69,14 @@ def take_rows(X: Any, rows: npt.NDArray[np.intp]) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 
-def rows_of_tasks(X: Any, task: Any) -> dict[Hashable, npt.NDArray[np.intp]]:
+def _aligned(X: Any) -> Any:
+    """Bring views into one order, where they carry ids."""
+    return aligned_views(X) if is_views(X) else X
+
+
+def places_of_tasks(X: Any, task: Any) -> dict[Hashable, tuple[npt.NDArray[np.intp], Any]]:
     """
-    Find the rows of each task.
+    Find the samples of each task.
 
     Parameters
     ----------
@@ -81,10 +87,10 @@ def rows_of_tasks(X: Any, task: Any) -> dict[Hashable, npt.NDArray[np.intp]]:
 
     Returns
     -------
-    dict from task to ndarray of int
-        The rows, tasks in the order in which they come.
+    dict from task to (ndarray of int, samples)
+        Rows and samples, tasks in the order in which they come.
     """
-    names = _as_column(task)
+    X, names = _aligned(X), _as_column(aligned_to(X, "task", task))
     if names.ndim != 1 or len(names) != count_samples(X):
         raise ValueError(
             f"task: expected one task for each of the {count_samples(X)} samples, got shape {names.shape}."
@@ -94,7 +100,8 @@ def rows_of_tasks(X: Any, task: Any) -> dict[Hashable, npt.NDArray[np.intp]]:
         if is_missing(name):
             raise ValueError(f"task: expected a task for every sample, got {name!r} in row {row}.")
         rows.setdefault(name, []).append(row)
-    return {name: np.array(found, dtype=np.intp) for name, found in rows.items()}
+    places = {name: np.array(found, dtype=np.intp) for name, found in rows.items()}
+    return {name: (found, take_rows(X, found)) for name, found in places.items()}
 
 
 def _as_column(values: Any) -> npt.NDArray[Any]:
@@ -134,14 +141,20 @@ def split_tasks(X: Any, y: Any, task: Any) -> Parts:
             )
         if y is not None and set(X) != set(y):
             raise ValueError(f"y: expected the tasks of X, {list(X)}, got {list(y)}.")
-        pairs = {name: (X[name], None if y is None else y[name]) for name in X}
+        pairs = {
+            name: (
+                _aligned(samples),
+                None if y is None else aligned_to(samples, f"y of task {name!r}", y[name]),
+            )
+            for name, samples in X.items()
+        }
     else:
-        places = rows_of_tasks(X, task)
-        targets = None if y is None else _as_column(y)
+        places = places_of_tasks(X, task)
+        targets = None if y is None else _as_column(aligned_to(X, "y", y))
         if targets is not None and targets.shape != (count_samples(X),):
             raise ValueError(f"y: expected one target a sample, shape {(count_samples(X),)}, got {targets.shape}.")
         pairs = {
-            name: (take_rows(X, rows), None if targets is None else targets[rows]) for name, rows in places.items()
+            name: (samples, None if targets is None else targets[rows]) for name, (rows, samples) in places.items()
         }
     if not pairs:
         raise ValueError("X: expected samples of at least one task, got none.")

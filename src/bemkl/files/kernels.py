@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bemkl.alignment import Rows
 from bemkl.files.features import rows_of
-from bemkl.files.matching import Matched, Part, Rows, match
+from bemkl.files.matching import Matched, Part, match
 from bemkl.files.matrices import FileMatrix, read_matrices
 from bemkl.files.problems import InputError, listed
 from bemkl.files.recipe import Recipe

@@ -43,7 +43,10 @@ def training_samples(sources: Sources, task: str | None = None) -> Gathered:
         gathered = (training_kernels if kind == "kernels" else training_features)(sources, target)
     rows = gathered.matched.rows[TARGET]
     if not len(rows):
-        raise InputError("No sample is left that has a target and all views.", "Check ids and empty cells.")
+        raise InputError(
+            "No sample is left that has a target and all views.",
+            f"Check ids and empty cells of {listed(list(gathered.matched.rows))}.",
+        )
     found, reason = target.task(rows) if task is None else (task, "")
     recipe = replace(gathered.recipe, targets=target.columns, ids=gathered.names, prints=gathered.prints)
     recipe = replace(recipe, has_ids=gathered.matched.has_ids, id_column=sources.id_column)
@@ -85,7 +88,9 @@ def new_samples(sources: Sources, recipe: Recipe, task: str, classes: Values | N
     else:
         gathered = (new_kernels if recipe.kind == "kernels" else new_features)(sources, recipe, target)
     if not gathered.names:
-        raise InputError("No sample is left.", "Check ids, empty cells and the target.")
+        raise InputError(
+            "No sample is left.", f"Check ids, empty cells and the target of {listed(list(gathered.matched.rows))}."
+        )
     if recipe.prepare is not None:
         gathered = replace(gathered, X=recipe.prepare.transform(gathered.X))
     if target is None:
@@ -110,9 +115,10 @@ def _together(tables: Gathered, matrices: Gathered, *, training: bool = False) -
     places = {name: place for place, name in enumerate(matrices.names)}
     rows = np.array([places[name] for name in tables.names], dtype=np.intp)
     gone = [name for name in matrices.names if name not in set(tables.names)]
-    columns = rows if training else np.arange(matrices.X.shape[1])
-    kept = {name: (width, all_columns[rows]) for name, (width, all_columns) in matrices.recipe.places.items()}
-    recipe = replace(tables.recipe, kernels=matrices.recipe.kernels, places=kept if training else tables.recipe.places)
+    columns, recipe = np.arange(matrices.X.shape[1]), tables.recipe
+    if training:
+        places_kept = {name: (width, every[rows]) for name, (width, every) in matrices.recipe.places.items()}
+        columns, recipe = rows, replace(recipe, kernels=matrices.recipe.kernels, places=places_kept)
     left_out = matrices.matched.left_out | tables.matched.left_out | ({"without tables": gone} if gone else {})
     matched = replace(
         tables.matched, unmatched=tables.matched.unmatched | matrices.matched.unmatched, left_out=left_out

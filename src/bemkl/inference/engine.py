@@ -13,6 +13,7 @@ import numpy as np
 from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
+from bemkl.inference.graded import FEW_DIGITS
 from bemkl.inference.problem import Problem
 from bemkl.inference.recent import remembering
 from bemkl.inference.scale import starting_scale
@@ -177,18 +178,17 @@ def iterate(
         If the bound is not finite, which only numbers at the end of the floating point range can cause.
     """
     problem = _remembering(problem)
-    bound = -np.inf
+    terms: dict[str, float] | None = None
     if state is None:
         state = initialise(problem)
     elif not fresh:
         check_state(problem, state)
         # A first bold sweep must not fall below somebody's posterior; one that is not finite has nothing to lose.
         with np.errstate(all="ignore"):
-            given = sum(lower_bound_terms(problem, state).values())
-        bound = given if np.isfinite(given) else bound
+            given = lower_bound_terms(problem, state)
+        terms = given if np.isfinite(sum(given.values())) else None
     while True:
-        state, terms = _climb(problem, state, bound)
-        bound = sum(terms.values())
+        state, terms = _climb(problem, state, terms)
         lost = {name: value for name, value in terms.items() if not np.isfinite(value)}
         if lost:
             raise FloatingPointError(
@@ -206,22 +206,40 @@ def _remembering(problem: Problem) -> Problem:
     return replace(problem, blocks=blocks)
 
 
-def _climb(problem: Problem, state: State, bound: float) -> tuple[State, dict[str, float]]:
-    """Sweep boldly; where that lowers the bound, sweep again with steps that cannot."""
+def _climb(problem: Problem, state: State, before: dict[str, float] | None) -> tuple[State, dict[str, float]]:
+    """
+    Sweep boldly; where that lowers the bound, sweep again with steps that cannot.
+
+    Where kernels are so large that the bound has few digits, even these may seem to: the posterior then stays.
+    """
+    bound = -np.inf if before is None else sum(before.values())
     cautious = replace(problem, pair=problem.pair.cautious, weights=problem.weights.cautious)
     careful = cautious.pair is problem.pair and cautious.weights is problem.weights
     try:
         reached = sweep(problem, state)
         terms = lower_bound_terms(problem, reached)
-        size = sum(abs(value) for value in terms.values())
-        total = sum(terms.values())
-        if careful or (np.isfinite(total) and total >= bound - _ROUNDING * size):
+        if np.isfinite(sum(terms.values())) and not _fell(terms, bound):
             return reached, terms
     except np.linalg.LinAlgError:
         if careful:
             raise
-    reached = sweep(cautious, state)
-    return reached, lower_bound_terms(cautious, reached)
+    if not careful:
+        reached = sweep(cautious, state)
+        terms = lower_bound_terms(cautious, reached)
+    if before is not None and _fell(terms, bound) and _has_few_digits(problem, state):
+        return state, before
+    return reached, terms
+
+
+def _fell(terms: dict[str, float], bound: float) -> bool:
+    """Tell whether the bound is lower than it was by more than the rounding of its terms."""
+    return sum(terms.values()) < bound - _ROUNDING * sum(abs(value) for value in terms.values())
+
+
+def _has_few_digits(problem: Problem, state: State) -> bool:
+    """Tell whether any kernels are so large beside the precisions of the sample weights that the bound shows it."""
+    parts = zip(problem.blocks, state.blocks, strict=True)
+    return any(here.pair.scale_ratio(block.stack.gram()) > FEW_DIGITS for block, here in parts)
 
 
 def ascend(
@@ -263,7 +281,7 @@ def ascend(
     Warns
     -----
     BoundDecreasedWarning
-        If the bound fell by more than rounding: a wrong plug-in, or kernels beyond the precision of floating point.
+        If the bound fell by more than rounding: a wrong plug-in.
     """
     max_iter = whole_number("max_iter", max_iter, least=1)
     if tol is not None:
@@ -280,7 +298,7 @@ def ascend(
                 state, stopped = _first_state(problem, rng, max_iter, tol, watch)
             for reached, terms in islice(iterate(problem, state, fresh=fresh), max_iter):
                 bound = sum(terms.values())
-                _warn_if_fallen(bound - previous, terms)
+                _warn_if_fallen(previous, terms)
                 converged = tol is not None and abs(bound - previous) <= tol * max(abs(bound), problem.n_observations)
                 latest, previous = reached, bound
                 history.append(terms)
@@ -321,7 +339,7 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
     ConvergenceWarning
         If the iterations ran out, or were interrupted, before the bound settled.
     BoundDecreasedWarning
-        If the bound fell by more than rounding: a wrong plug-in, or kernels beyond the precision of floating point.
+        If the bound fell by more than rounding: a wrong plug-in.
 
     Examples
     --------
@@ -346,13 +364,12 @@ def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, t
     return result
 
 
-def _warn_if_fallen(change: float, terms: dict[str, float]) -> None:
+def _warn_if_fallen(previous: float, terms: dict[str, float]) -> None:
     """Sound the alarm where the bound falls by more than the rounding of its terms."""
-    size = sum(abs(value) for value in terms.values())
-    if change < -_ROUNDING * size:
+    if _fell(terms, previous):
         warnings.warn(
-            f"the lower bound fell by {-change:.3g}, more than rounding: either an update of a plug-in is not an "
-            "ascent step, or kernels of very different scales have used up the digits.",
+            f"the lower bound fell by {previous - sum(terms.values()):.3g}, more than rounding: an update of a plug-in "
+            "is not an ascent step.",
             BoundDecreasedWarning,
             stacklevel=3,
         )

@@ -18,13 +18,15 @@ from scipy.linalg import qr, solve_triangular
 from bemkl.arrays import Array
 from bemkl.linalg import Cholesky
 
-_LARGEST_RATIO = 1e9
-"""Largest ratio, a kernel, of squared kernels to precisions for which their sum keeps enough digits of both."""
+NEEDS_ROOT = 1e9
+"""`scale_ratio` from which the sum of squared kernels and precisions does not keep enough digits of both."""
+FEW_DIGITS = 1e7
+"""`scale_ratio` from which the bound has not all the digits that a fall is told from rounding by."""
 
 
-def needs_root(gram: Array, diagonal: Array, scale: float, n_kernels: int) -> bool:
+def scale_ratio(gram: Array, diagonal: Array, scale: float, n_kernels: int) -> float:
     """
-    Say whether the sum of squared kernels and precisions of the sample weights loses the smaller ones.
+    Return how large squared kernels are beside the precisions of the sample weights.
 
     Parameters
     ----------
@@ -39,11 +41,11 @@ def needs_root(gram: Array, diagonal: Array, scale: float, n_kernels: int) -> bo
 
     Returns
     -------
-    bool
-        Whether `GradedFactor` is needed.
+    float
+        The largest ratio, a kernel: what a sum of both loses of the smaller one, in units of its last digit.
     """
     with np.errstate(over="ignore"):
-        return bool(scale * (gram.diagonal() / diagonal).max() > _LARGEST_RATIO * n_kernels)
+        return float(scale * (gram.diagonal() / diagonal).max() / n_kernels)
 
 
 def graded_qr(matrix: Array) -> tuple[Array, npt.NDArray[np.intp]]:

@@ -9,7 +9,7 @@ import numpy as np
 from bemkl.arrays import Array
 from bemkl.caching import lazy_property
 from bemkl.inference.approximation import Approximation
-from bemkl.inference.graded import GradedFactor, PrecisionFactor, needs_root
+from bemkl.inference.graded import GradedFactor, PrecisionFactor, scale_ratio
 from bemkl.inference.per_output import PerOutput
 from bemkl.inference.protocols import Stack
 from bemkl.inference.symmetric import Symmetric
@@ -301,9 +301,9 @@ class MeanFieldPair:
         spread: Array = self._n_samples * (self.intermediate.covariance @ direction) @ direction
         return spread
 
-    def needs_root(self, gram: Array) -> bool:
+    def scale_ratio(self, gram: Array) -> float:
         """
-        Say whether the covariances of a need a root of the gram matrix, because their inverses would lose digits.
+        Return how large squared kernels are beside the precisions of the sample weights.
 
         Parameters
         ----------
@@ -312,12 +312,12 @@ class MeanFieldPair:
 
         Returns
         -------
-        bool
-            Whether those of any output do.
+        float
+            The largest ratio of any output, a kernel; the covariances of a have so much fewer digits.
         """
         n_kernels = self.projection.shape[1]
         parts = zip(self.sample.diagonal, self.sample.scale, strict=True)
-        return any(needs_root(gram, diagonal, float(scale), n_kernels) for diagonal, scale in parts)
+        return max(scale_ratio(gram, diagonal, float(scale), n_kernels) for diagonal, scale in parts)
 
     def sample_precision_factor(self, gram: Array, output: int, root: Array | None = None) -> PrecisionFactor:
         """

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
-from bemkl.inference.graded import GradedFactor, PrecisionFactor, needs_root
+from bemkl.inference.graded import NEEDS_ROOT, GradedFactor, PrecisionFactor, scale_ratio
 from bemkl.inference.mean_field import Intermediate, SampleWeights, sample_precision_factor
 from bemkl.inference.moments import PairContext
 from bemkl.inference.per_output import PerOutput
@@ -70,7 +70,7 @@ def sample_factor(
 def _precision_factor(stack: Stack, diagonal: Array, scale: float) -> PrecisionFactor:
     """Factor the inverse covariance of the sample weights of one output, by a root where their sum loses digits."""
     gram = stack.gram()
-    if needs_root(gram, diagonal, scale, stack.shape[0]):
+    if scale_ratio(gram, diagonal, float(scale), stack.shape[0]) > NEEDS_ROOT:
         return GradedFactor.of(recall_root(stack), diagonal, float(scale))
     return sample_precision_factor(gram, diagonal, scale)
 

@@ -60,8 +60,8 @@ class PairPosterior(Protocol):
     def scaled(self, factor: float, *, spread: bool) -> PairPosterior:
         """Multiply the means by a factor, and with the spread also the deviations."""
 
-    def needs_root(self, gram: Array) -> bool:
-        """Say whether covariances of a need a root of the gram matrix of the training stack."""
+    def scale_ratio(self, gram: Array) -> float:
+        """Ratio, a kernel, of squared kernels to precisions of a, from the gram matrix of the training stack."""
 
     def sample_precision_factor(self, gram: Array, output: int, root: Array | None = None) -> PrecisionFactor:
         """Factor of the inverse covariance of a for one output, from the gram matrix of the training stack."""

@@ -9,6 +9,7 @@ from typing import get_args
 import numpy as np
 
 from bemkl.arrays import Array, whole_number
+from bemkl.inference.graded import NEEDS_ROOT
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.problem import Problem, require_plug_in
 from bemkl.inference.protocols import AnyLikelihood, Rule, Stack
@@ -270,7 +271,7 @@ def fitted_block(problem: Problem, state: State, block: int = 0) -> FittedBlock:
     """
     fitted, here = problem.blocks[block], state.blocks[block]
     gram = fitted.stack.gram()
-    root = root_of_gram(fitted.stack) if here.pair.needs_root(gram) else None
+    root = root_of_gram(fitted.stack) if here.pair.scale_ratio(gram) > NEEDS_ROOT else None
     return FittedBlock(fitted.likelihood, gram, here, state.weights.moments(block), root)
 
 

@@ -14,11 +14,12 @@ from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import build_kernels, build_matrices
 from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.forms import Kernel
+from bemkl.kernels.groups import FittedGroup, learn_group
 from bemkl.kernels.kernel_stack import KernelStack, distinct
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
 from bemkl.kernels.shelf import Shelf
-from bemkl.kernels.specs import FittedGroup, KernelSpec, gather, learn_group
+from bemkl.kernels.specs import KernelSpec, gather
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import Samples, is_views, read_samples
 from bemkl.threads import one_pool

@@ -14,12 +14,13 @@ from bemkl.arrays import Array
 from bemkl.kernels.cholesky import Column, Steps, compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps, has_loop
 from bemkl.kernels.forms import Full, Kernel, LowRank
+from bemkl.kernels.groups import Distances, FittedGroup
 from bemkl.kernels.powers import POWERS_STAY, Power, common_base
 from bemkl.kernels.registry import find_kernel
 from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
 from bemkl.kernels.shelf import Shelf
 from bemkl.kernels.sparse import Sparse, looks_sparse, some_rows
-from bemkl.kernels.specs import Distances, FittedGroup, Member
+from bemkl.kernels.specs import Member
 
 Built = tuple[Kernel, Scaling | None]
 

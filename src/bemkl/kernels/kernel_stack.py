@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
+from bemkl.alignment import Ids, aligned_matrices
 from bemkl.arrays import real_array, refuse_out_of_range
 from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.factored import FactoredStack
@@ -51,13 +52,17 @@ class KernelStack:
     ndim = 3
 
     def __init__(self, matrices: Sequence[npt.ArrayLike], names: Sequence[str] | None = None) -> None:
-        read = [real_array("kernels", matrix) for matrix in matrices]
-        if not read:
+        matrices = list(matrices)
+        if not matrices:
             raise ValueError("kernels: expected at least one kernel, got none.")
         self._named = names is not None
-        names = [f"kernel {m}" for m in range(len(read))] if names is None else [str(name) for name in names]
-        if len(names) != len(read):
-            raise ValueError(f"names: expected a name for each of {len(read)} kernels, got {len(names)}.")
+        names = [f"kernel {m}" for m in range(len(matrices))] if names is None else [str(name) for name in names]
+        if len(names) != len(matrices):
+            raise ValueError(f"names: expected a name for each of {len(matrices)} kernels, got {len(names)}.")
+        if len(set(names)) < len(names):
+            raise ValueError(f"names: expected different names, got {names}.")
+        matrices, self._row_ids, self._column_ids = aligned_matrices(dict(zip(names, matrices, strict=True)))
+        read = [real_array("kernels", matrix) for matrix in matrices]
         for name, matrix in zip(names, read, strict=True):
             if matrix.ndim != 2 or 0 in matrix.shape:
                 raise ValueError(f"kernels: expected matrices, got shape {matrix.shape} for {name!r}.")
@@ -66,8 +71,6 @@ class KernelStack:
                     f"kernels: expected matrices of the same samples, got shape {matrix.shape} for {name!r} and "
                     f"{read[0].shape} for {names[0]!r}."
                 )
-        if len(set(names)) < len(names):
-            raise ValueError(f"names: expected different names, got {names}.")
         self._matrices: list[npt.NDArray[Any]] | npt.NDArray[Any] = read
         self._names = tuple(names)
         self._rows: Index = np.arange(read[0].shape[0])
@@ -111,6 +114,16 @@ class KernelStack:
         return self._names
 
     @property
+    def row_ids(self) -> Ids | None:
+        """Ids of the samples, where the kernels came as data frames with an index."""
+        return None if self._row_ids is None else [self._row_ids[row] for row in self._rows]
+
+    @property
+    def column_ids(self) -> Ids | None:
+        """Ids of the basis points, where the kernels came as data frames with columns that have names."""
+        return None if self._column_ids is None else [self._column_ids[column] for column in self._columns]
+
+    @property
     def named(self) -> bool:
         """Whether somebody gave the kernels their names."""
         return self._named
@@ -138,6 +151,7 @@ class KernelStack:
         whole = np.array_equal(kernels, np.arange(len(self._names)))
         result._matrices = self._matrices if whole else [self._matrices[m] for m in kernels]
         result._names, result._named = tuple(self._names[m] for m in kernels), self._named
+        result._row_ids, result._column_ids = self._row_ids, self._column_ids
         result._rows = self._rows[_positions(parts[0], len(self._rows))]
         result._columns = self._columns[_positions(parts[1], len(self._columns))]
         return result

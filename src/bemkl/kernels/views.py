@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from bemkl.alignment import aligned_views
 from bemkl.arrays import Array, explained, real_array
 
 Columns = int | str | slice | Sequence[int] | Sequence[str] | Sequence[bool]
@@ -271,6 +272,7 @@ def _precision(single: Any) -> np.dtype[Any]:
 
 
 def _read_views(X: Mapping[Any, Any]) -> Samples:
+    X = aligned_views({str(name): view for name, view in X.items()})
     flat = {str(name): np.ndim(view) == 1 for name, view in X.items()}
     strings = {str(name): flat[str(name)] and _are_strings(view) for name, view in X.items()}
     columns = all(flat.values()) and not any(strings.values())

@@ -17,7 +17,7 @@ from bemkl.exceptions import ModelFileError
 from bemkl.inference.per_output import PerOutput
 from bemkl.inference.symmetric import Dense
 from bemkl.inference.thin import Thin
-from bemkl.persistence.layout import FITTED, OPTIONAL, PLAIN, PLUG_INS, SHAPES
+from bemkl.persistence.layout import APART, FITTED, OPTIONAL, PLAIN, PLUG_INS, SHAPES
 from bemkl.persistence.relations import RELATIONS
 
 _NUMBERS = {np.float64: "biuf", np.intp: "iu", np.bool_: "b"}
@@ -170,7 +170,7 @@ class _Comparison:
         shapes = _of_class(SHAPES, type(value))
         for name, hint in _expected_fields(value, place).items():
             item, inside = getattr(value, name), f"{place}.{name}"
-            self.value(item, hint, {} if hint is _PARAMETER else here, inside)
+            self.value(item, hint, {} if hint is _PARAMETER or hint in APART else here, inside)
             if name in shapes and item is not None:
                 _check_shape(item, shapes[name], here, inside)
         for kind in type(value).__mro__:

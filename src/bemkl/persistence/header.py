@@ -16,7 +16,7 @@ from bemkl.exceptions import ModelFileError
 NAME = "bemkl.json"
 """What the header is called in the file."""
 
-_FORMAT = 1
+_FORMAT = 2
 _PACKAGES = ("bemkl", "numpy", "scipy", "scikit-learn", "skops")
 
 

@@ -41,8 +41,8 @@ from bemkl.inference.symmetric import Dense, Symmetric
 from bemkl.inference.thin import Thin
 from bemkl.inference.weights import FreeWeights
 from bemkl.kernels import KernelBank
+from bemkl.kernels.groups import FittedGroup
 from bemkl.kernels.scaling import Centred, Divided, Scaling, Spherical
-from bemkl.kernels.specs import FittedGroup
 
 Whole = npt.NDArray[np.intp]
 
@@ -107,6 +107,9 @@ PLAIN: dict[type, dict[str, Any]] = {
     SemiSupervisedProbit: {"unlabeled_margin": float},
 }
 """Fields of classes that do not say themselves, or say less than what is there once they are made."""
+
+APART: tuple[type, ...] = (Recipe,)
+"""Parts in which capital letters have a meaning of their own: a bank beside matrices has fewer kernels than the model."""
 
 SHAPES: dict[type, dict[str, str]] = {
     BEMKLEstimator: {

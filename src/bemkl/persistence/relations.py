@@ -14,8 +14,8 @@ from bemkl.estimators.tasks import FittedTask
 from bemkl.inference import Multinomial
 from bemkl.inference.per_output import PerOutput
 from bemkl.kernels import KernelBank
+from bemkl.kernels.groups import FittedGroup
 from bemkl.kernels.registry import NAMED, KernelFunction, find_kernel
-from bemkl.kernels.specs import FittedGroup
 
 
 def _function_is_known(function: KernelFunction) -> bool:

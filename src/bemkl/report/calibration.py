@@ -7,13 +7,13 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest
 
 from bemkl.arrays import Array
 from bemkl.evaluation import HeldOut
 from bemkl.report.drawing import Frame, chart, dots, figure, line, upright_intervals
 from bemkl.report.markup import Section, paragraph, percent, plural, table
 from bemkl.report.scores import no_predictions
+from bemkl.report.shares import wilson
 from bemkl.report.subject import Subject
 
 _BINS, _LEAST_IN_BIN, _MOST_DRAWN, _MOST_MARKS = 10, 5, 4, 500
@@ -113,9 +113,8 @@ def calibration_section(subject: Subject) -> Section:
 
 
 def _frequency(predicted: float, happened: npt.NDArray[np.bool_]) -> Frequency:
-    hits, count = int(happened.sum()), len(happened)
-    ends = binomtest(hits, count).proportion_ci(method="wilson")
-    return Frequency(predicted, hits / count, float(ends.low), float(ends.high), count)
+    observed, count = float(happened.mean()), len(happened)
+    return Frequency(predicted, observed, *wilson(observed, count), count)
 
 
 def _classes(held_out: HeldOut, P: Array) -> str:

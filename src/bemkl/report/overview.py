@@ -35,10 +35,7 @@ def overview_section(subject: Subject, scores: list[Score]) -> Section:
     facts.append(("Kernels", str(len(subject.model.kernel_names_)), _used(subject)))
     if len(set(subject.views)) < len(subject.views):
         facts.append(("Views", str(len(set(subject.views))), ""))
-    facts += [
-        (_heading(score), number(score.value), f"95{NO_BREAK}% interval {number(score.low)} to {number(score.high)}")
-        for score in _leading(scores)
-    ]
+    facts += [(_heading(score), number(score.value), _interval(score)) for score in _leading(scores)]
     cards = "".join(
         f"<div><dt>{escape(name)}</dt><dd><b>{escape(value)}</b><small>{escape(note)}</small></dd></div>"
         for name, value, note in facts
@@ -92,6 +89,12 @@ def _used(subject: Subject) -> str:
 def _leading(scores: list[Score]) -> list[Score]:
     chosen = [score for score in scores if score.name in ("accuracy", "auc", "r2", "rmse")]
     return [score for score in chosen if np.isfinite(score.value)]
+
+
+def _interval(score: Score) -> str:
+    if not score.has_interval:
+        return "too few errors for an interval"
+    return f"95{NO_BREAK}% interval {number(score.low)} to {number(score.high)}"
 
 
 def _heading(score: Score) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from bemkl.evaluation import HeldOut
 from bemkl.report.bootstrap import bootstrap_intervals, count_draws, weighted_scores
 from bemkl.report.markup import Section, decimals_for, fixed, paragraph, percent, plural, table
+from bemkl.report.shares import wilson
 from bemkl.report.subject import Subject
 
 NO_PREDICTIONS = (
@@ -32,6 +33,9 @@ MEANINGS = {
 }
 """Name and reading of each score."""
 
+SHARES = ("all_right", "accuracy", "coverage")
+"""Scores that are shares of samples."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -45,7 +49,7 @@ class Score:
     value : float
         Over all held-out samples.
     low, high : float
-        95 % bootstrap interval.
+        95 % interval: Wilson's for shares of samples, of the bootstrap for the others; NaN where all draws are alike.
     folds : tuple of float
         Value in each fold; empty without folds.
     """
@@ -55,6 +59,11 @@ class Score:
     low: float
     high: float
     folds: tuple[float, ...]
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is an interval."""
+        return bool(np.isfinite(self.low))
 
 
 def read_scores(held_out: HeldOut) -> list[Score]:
@@ -73,6 +82,9 @@ def read_scores(held_out: HeldOut) -> list[Score]:
     """
     values = _all_scores(held_out)
     intervals = bootstrap_intervals(held_out, count_draws(held_out))
+    intervals = {name: (low, high) if low < high else (float("nan"),) * 2 for name, (low, high) in intervals.items()}
+    # Labels or responses of one sample depend on each other: the count is that of samples.
+    intervals |= {name: wilson(values[name], len(held_out.y)) for name in SHARES if name in values}
     numbers = np.unique(held_out.folds)
     parts = [held_out.take(held_out.folds == fold) for fold in numbers] if len(numbers) > 1 else []
     folds = [_all_scores(part) for part in parts]
@@ -110,8 +122,9 @@ def score_section(subject: Subject, scores: list[Score]) -> Section:
     origin = f"{subject.origin.rstrip('.')}. " if subject.origin else ""
     text = (
         f"{origin}Scores are of {plural(len(held_out.y), 'sample')}. {_dropped(subject)}{_naive(held_out)}"
-        f"Intervals are from {count_draws(held_out)} bootstrap draws of the samples: they say how much the score "
-        "depends on which samples were held out, not on which ones the model was fitted on."
+        f"Intervals of shares of samples are Wilson's, the others are from {count_draws(held_out)} bootstrap draws of "
+        "the samples, and left out where all draws are alike: they say how much the score depends on which samples "
+        "were held out, not on which ones the model was fitted on."
     )
     if has_folds:
         text += f" The spread over the {n_folds} folds shows some of that; values of all folds are pooled in the score."
@@ -151,7 +164,7 @@ def _cells(score: Score, has_folds: bool) -> list[str]:
         there = [value for value in score.folds if np.isfinite(value)]
         middle = fixed(float(np.mean(there)), decimals) if there else "–"
         folds = [f"{middle} ({fixed(min(there), decimals)} to {fixed(max(there), decimals)})" if there else middle]
-    interval = f"{fixed(score.low, decimals)} to {fixed(score.high, decimals)}"
+    interval = f"{fixed(score.low, decimals)} to {fixed(score.high, decimals)}" if score.has_interval else "–"
     return [name, fixed(score.value, decimals), interval, *folds, reading]
 
 

@@ -1,0 +1,275 @@
+"""Groups of columns that have met their training samples: points, moments, scalings, and the kernels on them."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from bemkl.arrays import Array, refuse_out_of_range, standard_moments
+from bemkl.kernels.registry import NAMED, NUMERIC, SEQUENCES
+from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
+from bemkl.kernels.specs import Member
+from bemkl.kernels.stack import LARGE_KERNELS
+from bemkl.kernels.views import Samples, split_missing
+
+Distances = dict[str, Array]
+"""Distances between points and basis points, by their metrics."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedGroup:
+    """
+    A group of columns, with what was learned from its training samples and the kernels on it.
+
+    Parameters
+    ----------
+    label : str
+        Name of the group.
+    columns : list of str
+        Names of its columns.
+    positions : list of int
+        Places of its columns among those of the training samples.
+    named : bool
+        Whether the names came with the training samples.
+    width : int
+        Number of features; 0 for sequences.
+    members : list of Member
+        Its kernels.
+    mean : ndarray of shape (n_features,) or float
+        What is subtracted from the points.
+    deviation : ndarray of shape (n_features,) or float
+        What they are divided by.
+    points : ndarray of shape (n_basis, n_features) or list of str
+        Basis points, standardised.
+    present : ndarray of shape (n_basis,)
+        1 for basis points that have this group, 0 for missing ones.
+    scalings : list of Scaling or None
+        Fitted scaling of each kernel, once there is one.
+    """
+
+    label: str
+    columns: list[str]
+    positions: list[int]
+    named: bool
+    width: int
+    members: list[Member]
+    mean: Any
+    deviation: Any
+    points: Any
+    present: Array
+    scalings: list[Scaling] | None = None
+
+    def read(self, samples: Samples) -> tuple[Any, Array]:
+        """
+        Take this group's points of some samples.
+
+        Parameters
+        ----------
+        samples : Samples
+            The samples.
+
+        Returns
+        -------
+        points : ndarray of shape (n_samples, n_features) or list of str
+            The points, standardised like the training samples.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+        """
+        by_name = self.named and samples.named
+        positions = samples.find(self.columns)[0][1] if by_name else self.positions
+        points, present = split_missing(self.label, samples.take(positions))
+        width = _width(points)
+        if width != self.width:
+            expected, found = (f"{count} features" if count else "sequences" for count in (self.width, width))
+            raise ValueError(f"X: {self.label} has {found}, in training it had {expected}. Pass the same columns.")
+        return _standardised(self.label, points, self.mean, self.deviation), present
+
+    def restricted(self, rows: Any) -> FittedGroup:
+        """
+        Keep only some of the basis points.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Which ones.
+
+        Returns
+        -------
+        FittedGroup
+            The group with these basis points.
+        """
+        points = [self.points[i] for i in rows] if isinstance(self.points, list) else self.points[rows]
+        return replace(self, points=points, present=self.present[rows])
+
+    def fill(self, out: Any, points: Any, present: Array, distances: Distances | None = None) -> None:
+        """
+        Write the kernels between points and basis points, before scaling; distances are computed once.
+
+        Parameters
+        ----------
+        out : ndarray of shape (n_members, n_samples, n_basis)
+            Where to write.
+        points : ndarray of shape (n_samples, n_features) or list of str
+            The points.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+        distances : dict of str to ndarray of shape (n_samples, n_basis), optional
+            Distances between these points by their metrics, as far as they are known; others are added.
+        """
+        distances = {} if distances is None else distances
+        for kernel, member in zip(out, self.members, strict=True):
+            # What leaves the range of floating point is refused below, by name.
+            with np.errstate(all="ignore"):
+                values = self._values(member, points, distances, kernel)
+            if np.shape(values) != kernel.shape:
+                raise ValueError(
+                    f"kernel: expected values of shape {kernel.shape} from {member.name_on(self.label)!r}, got shape "
+                    f"{np.shape(values)}. Return a row for each of X and a column for each of Z."
+                )
+            refuse_out_of_range(f"kernel {member.name_on(self.label)!r}", np.asarray(values), LARGE_KERNELS)
+            if values is not kernel:
+                kernel[:] = values
+        self._drop_missing(out, present)
+
+    def _values(self, member: Member, points: Any, distances: Distances, out: Array) -> Any:
+        """Compute one kernel between points and basis points, where possible in the place that it will have."""
+        function = member.function
+        if self.width == 0 and function.name in NUMERIC:
+            raise ValueError(
+                f"X: {self.label} holds strings, which {function.name} cannot compare. Put the spectrum kernel on "
+                "sequences, code categories as numbers, or name the columns of numbers by on=."
+            )
+        if self.width > 0 and function.name in SEQUENCES:
+            raise ValueError(
+                f"X: {self.label} holds numbers, and {function.name} compares sequences. Pass one column of strings."
+            )
+        if function.metric is not None and function.profile is not None:
+            if function.metric not in distances:
+                distances[function.metric] = cdist(points, self.points, function.metric)
+            return function.profile(distances[function.metric], **member.parameters, out=out)
+        # Functions of users get copies, in case they write to what they get.
+        copied = (points, self.points) if function.name in NAMED else (copy(points), copy(self.points))
+        return function.matrix(*copied, **member.parameters)
+
+    def with_scalings(self, name: str, square: Any) -> FittedGroup:
+        """
+        Fit the scaling of each kernel.
+
+        Parameters
+        ----------
+        name : str
+            Which scaling.
+        square : ndarray of shape (n_members, n_basis, n_basis)
+            Kernels between the basis points.
+
+        Returns
+        -------
+        FittedGroup
+            The group with scalings.
+        """
+        there = self.present > 0.0
+        with np.errstate(all="ignore"):
+            return replace(self, scalings=[SCALINGS[name](Summary.of_matrix(kernel, there)) for kernel in square])
+
+    def scale(self, out: Any, diagonals: Any, present: Array) -> None:
+        """
+        Scale kernels in place.
+
+        Parameters
+        ----------
+        out : ndarray of shape (n_members, n_samples, n_basis)
+            Kernels between points and basis points.
+        diagonals : iterable of ndarray of shape (n_samples,)
+            Values k(x, x) of the points, a kernel at a time.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+        """
+        for kernel, diagonal, scaling in zip(out, diagonals, self.scalings or (), strict=True):
+            with np.errstate(all="ignore"):
+                scaled = scaling.apply(kernel, diagonal)
+            if scaled is not kernel:
+                kernel[:] = scaled
+        self._drop_missing(out, present)
+
+    def diagonals(self, points: Any, present: Array) -> list[Array]:
+        """
+        Values k(x, x) of some points, a kernel at a time.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_samples, n_features) or list of str
+            The points.
+        present : ndarray of shape (n_samples,)
+            1 for samples that have this group, 0 for missing ones.
+
+        Returns
+        -------
+        list of ndarray of shape (n_samples,)
+            The values.
+        """
+        with np.errstate(all="ignore"):
+            return [present * member.function.diagonal_of(points, **member.parameters) for member in self.members]
+
+    def _drop_missing(self, out: Any, present: Array) -> None:
+        """Make missing samples similar to nothing; also after scaling, because centring moves zeros."""
+        if not (present.all() and self.present.all()):
+            out *= (present[:, None] * self.present).astype(out.dtype)
+
+
+def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *, standardise: bool) -> FittedGroup:
+    """
+    Learn moments of a group's columns from training samples.
+
+    Parameters
+    ----------
+    samples : Samples
+        The training samples.
+    family : (str, list of int, list of Member)
+        Label, columns and kernels of the group.
+    standardise : bool
+        Whether the columns are standardised; a constant one is only centred.
+
+    Returns
+    -------
+    FittedGroup
+        The group with all training samples as basis points.
+    """
+    label, positions, members = family
+    points, present = split_missing(label, samples.take(positions))
+    if not present.any():
+        raise ValueError(f"X: no training sample has {label}, all its rows are NaN. Leave it out of the specs.")
+    mean: Any = 0.0
+    deviation: Any = 1.0
+    if standardise and not isinstance(points, list):
+        mean, deviation = standard_moments(points[present > 0.0])
+    return FittedGroup(
+        label=label,
+        columns=[samples.names[j] for j in positions],
+        positions=positions,
+        named=samples.named,
+        width=_width(points),
+        members=members,
+        mean=mean,
+        deviation=deviation,
+        points=_standardised(label, points, mean, deviation),
+        present=present,
+    )
+
+
+def _width(points: Any) -> int:
+    """Number of features of points; 0 for sequences."""
+    return 0 if isinstance(points, list) else int(points.shape[1])
+
+
+def _standardised(label: str, points: Any, mean: Any, deviation: Any) -> Any:
+    """Standardise points, and refuse those that are out of range then."""
+    if isinstance(points, list):
+        return points
+    with np.errstate(over="ignore"):
+        standardised = (points - mean) / deviation
+    refuse_out_of_range(f"X, {label}", standardised, "Standardise the columns, use another unit, or take logarithms.")
+    return standardised
