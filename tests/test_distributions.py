@@ -1,5 +1,6 @@
 """Closed forms of the gamma factor and of a known precision, against numerical integrals."""
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -31,6 +32,21 @@ def test_gamma_divergence():
     logs = [gamma_distribution(float(f.shape), scale=float(f.scale)).logpdf for f in (q, p)]
     assert_allclose(q.divergence(p), expectation(lambda x: logs[0](x) - logs[1](x), 2.5, 0.7), rtol=1e-6)
     assert q.divergence(q) == pytest.approx(0.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("prior_shape", [1e-10, 0.3, 15.0, 25.0, 1e4, 1e10, 1e50])
+@pytest.mark.parametrize("more", [0.0, 0.5, 40.0])
+@pytest.mark.parametrize("ratio", [1e-3, 0.999, 1.0 + 1e-6, 7.0])
+def test_gamma_divergence_keeps_its_digits(prior_shape, more, ratio):
+    """The textbook's terms grow with the shape and cancel; here they do so with 120 digits."""
+    with mpmath.workdps(120):
+        a, b = mpmath.mpf(prior_shape + more), mpmath.mpf(prior_shape)
+        # The mean as the factor has it: a last digit of it is worth more than the result where shapes are huge.
+        q, p = Gamma(prior_shape + more, ratio / (prior_shape + more)), Gamma(prior_shape, 1.0 / prior_shape)
+        m = mpmath.mpf(float(q.mean / p.mean))
+        exact = (a - b) * mpmath.digamma(a) - mpmath.loggamma(a) + mpmath.loggamma(b) + b - a
+        exact += b * mpmath.log(a / b) + b * (m - 1 - mpmath.log(m))
+    assert_allclose(q.divergence(p), float(exact), rtol=1e-10, atol=1e-14)
 
 
 def test_gamma_posterior_is_conjugate():

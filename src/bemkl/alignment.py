@@ -91,12 +91,12 @@ def order_like(label: str, ids: Ids, first_label: str, first: Ids) -> Rows | Non
     array([1, 0])
     >>> order_like("lipids", ["b", "c"], "genes", ["a", "b"])
     Traceback (most recent call last):
-    ValueError: lipids: expected the ids of genes, but lipids lacks 'a' and genes lacks 'c'. Pass the same samples ...
+    ValueError: lipids: expected the ids of genes, but it lacks 'a' and genes lacks 'c'. Pass the same samples ...
     """
     if ids == first:
         return None
     rows, back = rows_of(first, ids), rows_of(ids, first)
-    lost = [(label, [name for name, row in zip(first, rows, strict=True) if row < 0])]
+    lost = [("it", [name for name, row in zip(first, rows, strict=True) if row < 0])]
     lost += [(first_label, [name for name, row in zip(ids, back, strict=True) if row < 0])]
     if any(names for _, names in lost):
         said = " and ".join(f"{where} lacks {_listed(names)}" for where, names in lost if names)
@@ -134,7 +134,7 @@ def aligned_views(views: Mapping[str, Any]) -> dict[str, Any]:
     reference = _first_with_ids({f"view {name!r}": view for name, view in views.items()})
     if reference is None:
         return dict(views)
-    return {name: _in_order(f"view {name!r}", view, *reference) for name, view in views.items()}
+    return {name: _in_order(f"X, view {name!r}", view, *reference) for name, view in views.items()}
 
 
 def aligned_to(X: Any, label: str, values: Any) -> Any:

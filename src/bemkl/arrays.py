@@ -48,7 +48,8 @@ def explained(name: str, advice: str) -> Iterator[None]:
     ValueError: y: could not convert string to float: 'three'. Pass numbers.
     """
     try:
-        yield
+        with np.errstate(all="ignore"):  # numbers that are out of range are errors soon
+            yield
     except (TypeError, ValueError) as error:
         said = " ".join(str(error).split())
         if said.startswith((f"{name}:", f"{name},")):

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import digamma, gammaln
+from scipy.special import digamma
 
 from bemkl.arrays import Array, finite_number
-from bemkl.special import log_ndtr, truncated_entropy, truncated_excess, truncated_variance
+from bemkl.special import gamma_divergence, log_ndtr, truncated_entropy, truncated_excess, truncated_variance
 
 
 class Precision(Protocol):
@@ -130,16 +130,7 @@ class Gamma:
             The divergence in nats.
         """
         assert isinstance(prior, Gamma), "a gamma posterior comes from a gamma prior"
-        alpha, beta = np.asarray(self.shape), np.asarray(self.scale)
-        alpha_0, beta_0 = np.asarray(prior.shape), np.asarray(prior.scale)
-        terms = (
-            (alpha - alpha_0) * digamma(alpha)
-            - gammaln(alpha)
-            + gammaln(alpha_0)
-            + alpha_0 * (np.log(beta_0) - np.log(beta))
-            + alpha * (beta / beta_0 - 1.0)
-        )
-        return float(np.sum(terms))
+        return float(np.sum(gamma_divergence(np.asarray(self.shape), np.asarray(prior.shape), self.mean / prior.mean)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,18 +1,19 @@
 r"""
-Functions of the normal tail that stay accurate where the tail itself underflows.
+Functions that stay accurate where their textbook forms underflow or cancel.
 
-Everything here is a function of the *depth-signed* argument t of :math:`\Phi(t)`; a truncation that cuts away
-almost all of a normal distribution has a very negative t.
+Those of the normal tail take the *depth-signed* argument t of :math:`\Phi(t)`; a truncation that cuts away almost all
+of a normal distribution has a very negative t.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtri_exp
+from scipy.special import digamma, erfcx, gammaln, log_ndtr, ndtri_exp
 
 from bemkl.arrays import Array
 
 __all__ = [
+    "gamma_divergence",
     "inverse_mills",
     "log_ndtr",
     "truncated_entropy",
@@ -24,6 +25,9 @@ __all__ = [
 _CONTINUED_FRACTION_FROM = 4.0
 _CONTINUED_FRACTION_TERMS = 80
 _NEWTON_FROM, _NEWTON_STEPS = 5.0, 4
+_STIRLING_FROM = 20.0
+_STIRLING = (1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0)
+"""Coefficients of 1/x, 1/x³, ... in the logarithm of the gamma function; from 20 on, the next term is below 1e-14."""
 
 
 def inverse_mills(t: Array) -> Array:
@@ -202,3 +206,49 @@ def _tail_quantile(a: Array, s: Array) -> Array:
         log_ratio = np.log(erfcx(a / np.sqrt(2.0)) / erfcx((a + x) / np.sqrt(2.0)))
         x = x - (a * x + 0.5 * x**2 + log_ratio - s) / inverse_mills(-(a + x))
     return x
+
+
+def gamma_divergence(shape: Array, prior_shape: Array, mean_ratio: Array) -> Array:
+    r"""
+    Kullback-Leibler divergence between gamma distributions.
+
+    With m the ratio of the means, it is the divergence at equal means and what the means add to it:
+
+    .. math:: (\alpha - \alpha_0)\,\psi(\alpha) - \log\Gamma(\alpha) + \log\Gamma(\alpha_0) + \alpha_0 - \alpha
+              + \alpha_0 \log\frac{\alpha}{\alpha_0} \;+\; \alpha_0 (m - 1 - \log m)
+
+    Large shapes make the terms of the first part huge and their sum small, so Stirling's series takes their place.
+
+    Parameters
+    ----------
+    shape : ndarray
+        Shapes of the distributions.
+    prior_shape : ndarray
+        Shapes of those that they diverge from.
+    mean_ratio : ndarray
+        Their means, divided by those of the latter.
+
+    Returns
+    -------
+    ndarray
+        The divergences in nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gamma_divergence(np.array([1e10 + 1.0]), np.array([1e10]), np.array([1.0])) < 1e-19
+    array([ True])
+    """
+    difference, excess = shape - prior_shape, mean_ratio - 1.0
+    direct = difference * (digamma(shape) - 1.0) - gammaln(shape) + gammaln(prior_shape)
+    direct += prior_shape * np.log(shape / prior_shape)
+    with np.errstate(divide="ignore", over="ignore"):
+        series = 0.5 * np.log1p(difference / prior_shape) - 0.5 * difference / shape
+        for power, coefficient in enumerate(_STIRLING):
+            odd = 2 * power + 1
+            series += coefficient * (prior_shape**-odd - shape**-odd - odd * difference * shape ** -(odd + 1.0))
+    equal_means = np.where(np.minimum(shape, prior_shape) < _STIRLING_FROM, direct, series)
+    small = np.where(np.abs(excess) < 0.5, excess, 0.0)
+    of_means = np.where(np.abs(excess) < 0.5, small - np.log1p(small), excess - np.log(mean_ratio))
+    divergence: Array = equal_means + prior_shape * of_means
+    return divergence

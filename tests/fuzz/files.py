@@ -35,14 +35,20 @@ def command(seed: int) -> Case:
     if task == "fit":
         case["runs"].append(["fit", *source, *model_arguments(draw), "-o", "model.skops"])
         random = {"--landmarks", "--starts"} & set(case["runs"][0])
-        case["backwards"] = bool(ids[0]) and not random and "y.csv" in case["files"] and draw.maybe(0.15)
+        case["backwards"] = draw.maybe(0.15) and not random and "y.csv" in case["files"] and _all_have_ids(case)
         case["runs"] += questions(draw, source, ids[0] or "1")
     else:
         case["runs"].append([task, *source, *model_arguments(draw), "--folds", draw.one_of(["2", "3"])])
     if draw.pick("command", [False], odd=[True]):
         case["runs"] = [odd_command(draw, case["runs"][0])]
+        case["backwards"] = False
     _damage(draw, case)
     return case
+
+
+def _all_have_ids(case: Case) -> bool:
+    """Tell whether rows are matched by ids everywhere, so that their order means nothing."""
+    return all(file.get("cells", [[""]])[0][0] == "id" for file in case["files"].values())
 
 
 def _some(draw: Draw, options: list[list[str]], share: float) -> list[str]:

@@ -107,6 +107,24 @@ def magnitude(model: Any, X: Any) -> Any:
     return np.concatenate(found) * np.max(model._scale) + np.abs(model.intercept_).max()
 
 
+def noise_of_kernels(model: Any, X: Any) -> Any:
+    """
+    Return how far rounding of the kernels may move a deviation, one number a sample.
+
+    What is rounding in a kernel of huge entries is a direction that no sample of training has, with the deviation of
+    the prior.
+    """
+    found = []
+    for stack in model._blocks(X):
+        total = np.zeros(stack.values.shape[1])
+        for fitted in model._fitted:
+            weights = np.sqrt(fitted.weights.second.diagonal())[:, None, None]
+            deviations = fitted.state.pair.sample.diagonal**-0.5
+            total += (weights * (np.abs(stack.values) @ deviations.T)).sum(axis=(0, 2))
+        found.append(total)
+    return 1e-15 * np.concatenate(found) * np.max(model._scale)
+
+
 def _sums(session: Session, data: str, decision: Any) -> Any:
     """Compare a decision with the sum of its contributions, and return the size of its terms."""
     model = session.names["model"]
@@ -154,7 +172,8 @@ def _regressor(session: Session, data: str) -> Answers:
     hold((finite("lower end", low) <= again) & (again <= finite("upper end", high)), "a mean is outside its interval")
     if data == "X":
         _score(session)
-    return {"predict": (mean, size), "std": (std, std)}
+    rounding = noise_of_kernels(session.names["model"], session.names[data]).reshape(size.shape)
+    return {"predict": (mean, size), "std": (std, std + rounding / _CLOSE_STD)}
 
 
 def _score(session: Session) -> None:

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from bemkl.arrays import Array, finite_array
+from bemkl.arrays import Array, explained, finite_array
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.labels import class_probabilities, encode_labels
 from bemkl.estimators.parameters import (
@@ -355,14 +355,14 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ) -> tuple[AnyLikelihood, npt.NDArray[Any] | None, float, float]:
         """Return the likelihood of one task, its classes, and what its responses were shifted and divided by."""
         kind = self.task_types.get(name, "auto") if isinstance(self.task_types, Mapping) else self.task_types
-        if kind == "regression" or (kind == "auto" and type_of_target(targets).startswith("continuous")):
-            noise = gamma_prior("noise_prior", self.noise_prior)
-            try:
-                values, offset, scale = normalised(finite_array("y", targets)[:, None], normalise=self.normalize_y)
-            except ValueError as error:
-                raise ValueError(f"task {name!r}: {error}") from None
-            return Gaussian(values, noise=noise), None, float(offset[0]), float(scale[0])
+        noise = gamma_prior("noise_prior", self.noise_prior)
         try:
+            if kind == "auto":
+                with explained("y", "Pass a label or a number for each sample."):
+                    kind = "regression" if type_of_target(targets).startswith("continuous") else "classification"
+            if kind == "regression":
+                values, offset, scale = normalised(finite_array("y", targets)[:, None], normalise=self.normalize_y)
+                return Gaussian(values, noise=noise), None, float(offset[0]), float(scale[0])
             classes, signs, _ = encode_labels(type(self).__name__, targets, False)
         except ValueError as error:
             raise ValueError(f"task {name!r}: {error}") from None

@@ -97,7 +97,8 @@ def intermediate_prior(value: Any) -> Precision:
         return PointMass.from_std(positive_number("intermediate_std", value, least=_NARROWEST, most=_WIDEST))
     except ValueError:
         raise ValueError(
-            f'intermediate_std: expected a number between {_NARROWEST:g} and {_WIDEST:g}, or "learn", got {value!r}.'
+            f'intermediate_std: expected a number between {_NARROWEST:g} and {_WIDEST:g}, or "learn", got {value!r}. '
+            "1 is the paper's."
         ) from None
 
 

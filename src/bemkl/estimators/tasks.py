@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.alignment import aligned_to, aligned_views
+from bemkl.arrays import explained
 from bemkl.estimators.labels import is_missing
 from bemkl.estimators.sources import Source
 from bemkl.inference import FittedBlock
@@ -176,7 +177,8 @@ def _with_targets(name: Hashable, samples: Any, targets: Any, *, needed: bool) -
         raise ValueError(f"y: expected targets of task {name!r}, got none. Leave the task out.")
     kept = values[known]
     if kept.dtype == object:
-        kept = np.array(kept.tolist())
+        with explained("y", f"Pass one target for each sample of task {name!r}."):
+            kept = np.array(kept.tolist())
     return (samples if known.all() else take_rows(samples, np.flatnonzero(known))), kept
 
 

@@ -103,7 +103,8 @@ def _together(tables: Gathered, matrices: Gathered, *, training: bool = False) -
     if tables.matched.has_ids != matrices.matched.has_ids:
         if len(tables.names) != len(matrices.names):
             raise InputError(
-                f"Tables have {len(tables.names)} samples and matrices {len(matrices.names)}, and not all have ids.",
+                f"Tables have {len(tables.names)} samples and matrices {len(matrices.names)}, and not all have ids: "
+                f"{listed(list(matrices.matched.rows if tables.matched.has_ids else tables.matched.rows))} without.",
                 "Give matrices ids (CSV with a header), or the same samples in the same order.",
             )
         named = tables if tables.matched.has_ids else matrices

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bemkl.arrays import LARGEST, Array
+from bemkl.arrays import LARGEST, SMALLEST, Array
 from bemkl.kernels.shelf import Shelf
 
 Column = Callable[[int], Array]
@@ -174,7 +174,7 @@ def pivoted_cholesky(
     steps : callable
         The steps; `from_columns` makes them.
     diagonals : ndarray of shape (n_kernels, n_points)
-        Values k(x, x) of each kernel. A point where it is not positive is similar to nothing.
+        Values k(x, x) of each kernel. A point where it is not positive, or below 1e-100, is similar to nothing.
     tolerance : float
         The accuracy :math:`\varepsilon`.
     most : int
@@ -198,7 +198,8 @@ def pivoted_cholesky(
     """
     n_kernels, n_points = diagonals.shape
     finite = np.logical_and.reduce(np.abs(diagonals) <= LARGEST, axis=1)
-    lengths = np.sqrt(np.maximum(np.where(finite[:, None], diagonals, 0.0), 0.0))
+    # The reciprocals of two lengths are multiplied.
+    lengths = np.sqrt(np.where(finite[:, None] & (diagonals >= SMALLEST**2), diagonals, 0.0))
     inverses = np.divide(1.0, lengths, out=np.zeros(lengths.shape), where=lengths > 0.0)
     # A kernel that has nothing left to explain is done at once.
     residuals = (lengths > 0.0).astype(np.float64)

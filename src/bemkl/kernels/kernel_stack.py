@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
-from bemkl.arrays import real_array, refuse_out_of_range
+from bemkl.arrays import explained, real_array, refuse_out_of_range
 from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.forms import Full, Kernel, LowRank
@@ -257,9 +257,9 @@ def stack_kernels(
         return KernelStack(kernels, names)
     if isinstance(kernels, np.ma.MaskedArray):
         return KernelStack([real_array("kernels", kernels)])
-    array = check_array(kernels, allow_nd=True, ensure_all_finite=False, input_name="kernels")
-    if array.ndim == 2:
-        return KernelStack([check_array(array, input_name="kernels")], names)
+    with explained("kernels", "Pass matrices of numbers, or an array of shape (n_samples, n_train, n_kernels)."):
+        array = check_array(kernels, allow_nd=True, ensure_all_finite=False, input_name="kernels")
+        array = check_array(array, input_name="kernels")[..., None] if array.ndim == 2 else array
     if array.ndim != 3 or 0 in array.shape:
         raise ValueError(
             f"kernels: expected shape (n_samples, n_train, n_kernels), got {array.shape}. "

@@ -20,6 +20,7 @@ _FIRST, _LAST = b"PK\x03\x04", b"PK\x05\x06"
 _LAST_SIZE = 22
 _NAME = re.compile(r"[A-Za-z0-9_-]+\.(json|npy|npz|bin)")
 _NOT_A_MODEL = "not a model, or a truncated or altered one"
+_ADVICE = "Name the file that save_model or bemkl fit wrote, or write it again."
 
 
 def read_content(path: str | os.PathLike[str]) -> bytes:
@@ -44,7 +45,7 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
             file.seek(max(0, size - _LAST_SIZE))
             last = file.read(_LAST_SIZE)
             if first != _FIRST or len(last) != _LAST_SIZE or not last.startswith(_LAST):
-                raise ModelFileError(f"{_NOT_A_MODEL} (it does not begin and end like one).")
+                raise ModelFileError(f"{_NOT_A_MODEL} (it does not begin and end like one). {_ADVICE}")
             file.seek(0)
             return file.read(size)
         except (OSError, MemoryError) as error:
@@ -72,7 +73,7 @@ def read_parts(content: bytes) -> dict[str, bytes]:
     except ModelFileError:
         raise
     except Exception as error:
-        raise ModelFileError(f"{_NOT_A_MODEL} ({error!r:.200}).") from None
+        raise ModelFileError(f"{_NOT_A_MODEL} ({error!r:.200}). {_ADVICE}") from None
 
 
 def _check_directory(parts: list[zipfile.ZipInfo], size: int) -> None:

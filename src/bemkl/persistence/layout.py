@@ -109,7 +109,7 @@ PLAIN: dict[type, dict[str, Any]] = {
 """Fields of classes that do not say themselves, or say less than what is there once they are made."""
 
 APART: tuple[type, ...] = (Recipe,)
-"""Parts in which capital letters have a meaning of their own: a bank beside matrices has fewer kernels than the model."""
+"""Parts whose capital letters have a meaning of their own: a bank beside matrices has fewer kernels than the model."""
 
 SHAPES: dict[type, dict[str, str]] = {
     BEMKLEstimator: {

@@ -74,7 +74,7 @@ def _estimator_fits(model: BEMKLEstimator) -> bool:
     shape = (kernels,) if one else (len(model._fitted), kernels)
     return (
         outputs == len(model._scale)
-        and model._single == (outputs == 1)
+        and (outputs == 1 or not model._single)
         and all(values is None or values.shape == shape for values in by_kernel)
         and _basis_size(model._source) == len(model._fitted[0].gram)
         and _features_fit(model)
