@@ -42,7 +42,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     bias_prior : {"dense", "sparse"} or (float, float)
         Prior of the biases' precisions.
     intermediate_std : float or "learn"
-        Standard deviation of the intermediate outputs; the paper has 1, its program 0.1.
+        Standard deviation of the intermediate outputs, 1e-6 to 1e6; the paper has 1, its program 0.1.
     margin : float
         Margin between the classes.
     multiclass : {"shared", "ovr", "pooled", "multinomial"}

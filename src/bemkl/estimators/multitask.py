@@ -63,7 +63,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     noise_prior : {"dense", "sparse"} or (float, float)
         Prior of the noise precisions of regressions.
     intermediate_std : float or "learn"
-        Standard deviation of the intermediate outputs.
+        Standard deviation of the intermediate outputs, 1e-6 to 1e6.
     margin : float
         Margin between the classes.
     normalize_y : bool

@@ -40,7 +40,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
     noise_prior : {"dense", "sparse"} or (float, float)
         Prior of the noise precisions.
     intermediate_std : float or "learn"
-        Standard deviation of the intermediate outputs.
+        Standard deviation of the intermediate outputs, 1e-6 to 1e6.
     normalize_y : bool
         Whether responses are standardised for the fit, so that the priors suit them; predictions are in their own
         units in any case.

@@ -215,7 +215,10 @@ def count_samples(X: Any) -> int:
         How many there are.
     """
     if is_views(X):
-        return _common_size({str(name): count_samples(view) for name, view in X.items()})
+        sizes = {str(name): count_samples(view) for name, view in X.items()}
+        if len(set(sizes.values())) > 1:
+            aligned_views(X)  # names the samples that are missing, where views have ids
+        return _common_size(sizes)
     _refuse_lazy(X)
     shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     return int(shape[0]) if shape else 0
