@@ -13,6 +13,7 @@ from bemkl.distributions import PointMass
 from bemkl.inference import (
     Block,
     Free,
+    Gaussian,
     JointMeans,
     NewtonMeans,
     NewtonWeights,
@@ -25,7 +26,7 @@ from bemkl.inference import (
     sweep,
 )
 from bemkl.inference.coupling import _ENOUGH, Coupling
-from bemkl.inference.moves import Move, Plane, dot
+from bemkl.inference.moves import Move, Plane, _added, dot
 from bemkl.inference.pair_factors import loss_of_staying, sample_factor
 from bemkl.kernels import DenseStack
 
@@ -253,3 +254,20 @@ class TestRoughly:
             for found, expected in zip(expectations(other), expectations(rough.state), strict=True):
                 assert_allclose(found, expected, rtol=0.0, atol=1e-6 * max(1.0, np.abs(expected).max()))
         assert_allclose(rough.lower_bound, exact.lower_bound, rtol=1e-11)
+
+
+@pytest.mark.parametrize(("share", "fresh"), [(0.1, False), (25.0, True)])
+def test_rounding_is_not_enlarged_by_long_moves_that_nearly_cancel(share, fresh):
+    """Where a move takes 25 times the means, the rounding of their products would be 25 times as large, each sweep."""
+    rng = np.random.default_rng(3)
+    stack = DenseStack(rng.normal(size=(3, 6, 6)))
+    problem = Problem([Block(stack, Gaussian(rng.normal(size=6)))], Priors(), pair=JointMeans())
+    state = run(problem, max_iter=2, tol=None).state
+    context = state.context(problem, 0)
+    coupling = Coupling.of(context, np.ones((1, 6)))
+    mean = rng.normal(size=(1, 6))
+    rounded = stack.project(mean) + 1e-6
+    here, step = Move(mean, rounded, coupling.couple(rounded)), Move(-share * mean, -share * stack.project(mean))
+    moved = _added(stack, coupling, slice(None), (step, np.ones(1)), (here, np.array([share])))
+    assert_allclose(moved.mean, 0.0, atol=1e-12)
+    assert_allclose(moved.projection, 0.0 if fresh else share * 1e-6, rtol=1e-6, atol=1e-12)

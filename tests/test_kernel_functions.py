@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import ExpSineSquared, Matern
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel, polynomial_kernel, rbf_kernel
 
+from bemkl import KernelBank, KernelSpec
 from bemkl import kernels as k
 from bemkl.kernels import functions
 
@@ -32,6 +33,7 @@ def tanimoto_of(x, z):
 
 # Kernel, points, and the second way to the same numbers.
 CASES = {
+    "rbf": (functions.rbf, VECTORS, lambda X, Z: rbf_kernel(X, Z)),
     "gaussian": (lambda X, Z: k.gaussian(X, Z, 0.7), VECTORS, lambda X, Z: rbf_kernel(X, Z, gamma=0.5 / 0.7**2)),
     "laplacian": (lambda X, Z: k.laplacian(X, Z, 1.3), VECTORS, lambda X, Z: laplacian_kernel(X, Z, gamma=1 / 1.3)),
     "matern 3/2": (lambda X, Z: k.matern(X, Z, 0.8), VECTORS, lambda X, Z: Matern(0.8, nu=1.5)(X, Z)),
@@ -176,3 +178,10 @@ def test_refused_with_a_sentence(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=f"(?s){message}"):
         call()
+
+
+def test_distances_of_points_far_from_zero():
+    """Times in seconds: squares of 1.7e9 leave no digits for differences."""
+    near = RNG.normal(size=(6, 3))
+    assert_allclose(functions.rbf(1.7e9 + 1e3 * near, 1.7e9 + 1e3 * near, 1e-6), rbf_kernel(near, gamma=1.0), rtol=1e-6)
+    assert KernelBank([KernelSpec("rbf")]).fit_transform(1.7e9 + near).dense().values.max() == 1.0

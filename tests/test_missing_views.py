@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from bemkl import BEMKLClassifier, BEMKLRegressor
+from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec
 
 
 def punctured(views, name, rows):
@@ -99,3 +99,20 @@ def test_views_in_the_columns_of_a_table():
     X[0, 5] = 1.0
     with pytest.raises(ValueError, match=r"row 0 of x4 … x7 .* is partly NaN or infinite"):
         model.fit(X[:100], y[:100])
+
+
+def test_new_samples_without_any_sequence():
+    """Nothing tells missing sequences from missing numbers: training does."""
+    model = BEMKLRegressor().fit({"text": ["GATTACA", "TACAGAT", None]}, [1.0, 2.0, 3.0])
+    assert_allclose(model.predict({"text": [None, None]}), model.predict({"text": [None, "GATTACA"]})[[0, 0]])
+
+
+def test_a_missing_row_is_no_number():
+    """Standardised, the zeros in its place would be far out, or negative counts."""
+    specs = [KernelSpec("intersection", "each"), KernelSpec("polynomial", "each", {"degree": 1})]
+    bank = KernelBank(specs, standardise=True)
+    values = np.array([[np.nan], [1e30], [1e30]])
+    with np.errstate(all="raise"):
+        kernels = bank.fit_transform({"counts": values}).dense().values
+        assert_array_equal(bank.transform({"counts": values}).dense().values, kernels)
+    assert_array_equal(kernels[:, 0], 0.0)

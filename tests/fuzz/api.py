@@ -85,7 +85,7 @@ def _finding(here: Session) -> tuple[Finding, str]:
     except QuestionError as raised:
         found = of_error(raised.__cause__ or raised)
         again = here.question.startswith(("other.fit(", "straight.fit(", "select_by_bound("))
-        if fitted and not again and found.kind == "refusal":
+        if fitted and not again and found.kind == "refusal" and not _leaves_samples_out(here.case):
             found = replace(found, kind="refusal after a fit")
         return found, str(raised.__cause__)[:500]
     for raised in here.refused:
@@ -94,6 +94,12 @@ def _finding(here: Session) -> tuple[Finding, str]:
             here.question = str(raised)
             return found, str(raised.__cause__)[:500]
     return Finding("result", ""), ""
+
+
+def _leaves_samples_out(case: Case) -> bool:
+    """Tell whether a fit never sees some samples: those of tasks without a target."""
+    values = case["target"]["values"]
+    return case["estimator"] == "BEMKLMultiTask" and any(value is None or value != value for value in values)
 
 
 def script(case: Case, outcome: Outcome) -> str:

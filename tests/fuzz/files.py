@@ -35,7 +35,8 @@ def command(seed: int) -> Case:
     if task == "fit":
         case["runs"].append(["fit", *source, *model_arguments(draw), "-o", "model.skops"])
         random = {"--landmarks", "--starts"} & set(case["runs"][0])
-        case["backwards"] = draw.maybe(0.15) and not random and "y.csv" in case["files"] and _all_have_ids(case)
+        usual = draw.hostility == "moderate" and not random and "y.csv" in case["files"]
+        case["backwards"] = draw.maybe(0.15) and usual and _all_have_ids(case)
         case["runs"] += questions(draw, source, ids[0] or "1")
     else:
         case["runs"].append([task, *source, *model_arguments(draw), "--folds", draw.one_of(["2", "3"])])

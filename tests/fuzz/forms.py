@@ -113,7 +113,7 @@ TARGETS = {
     "objects": "np.array(V, dtype=object)",
     "series": "pd.Series(V)",
     "series with other index": "pd.Series(V, index=np.arange(len(V))[::-1] * 7)",
-    "polars": "pl.Series(V)",
+    "polars": "pl.Series(V, strict=False)",
 }
 """Forms of one target V a sample."""
 

@@ -112,17 +112,22 @@ def noise_of_kernels(model: Any, X: Any) -> Any:
     Return how far rounding of the kernels may move a deviation, one number a sample.
 
     What is rounding in a kernel of huge entries is a direction that no sample of training has, with the deviation of
-    the prior.
+    the prior. Centring leaves small entries with the rounding of large ones.
     """
-    found = []
-    for stack in model._blocks(X):
-        total = np.zeros(stack.values.shape[1])
-        for fitted in model._fitted:
-            weights = np.sqrt(fitted.weights.second.diagonal())[:, None, None]
-            deviations = fitted.state.pair.sample.diagonal**-0.5
-            total += (weights * (np.abs(stack.values) @ deviations.T)).sum(axis=(0, 2))
-        found.append(total)
-    return 1e-15 * np.concatenate(found) * np.max(model._scale)
+    blocks = [sum(_noise(fitted, stack, model._source) for fitted in model._fitted) for stack in model._blocks(X)]
+    return np.concatenate(blocks) * np.max(model._scale)
+
+
+def _noise(fitted: Any, stack: Any, source: Any) -> Any:
+    groups = source.bank.groups_ if hasattr(source, "bank") else []
+    scalings = [scaling for group in groups for scaling in group.scalings or ()]
+    centred = [scaling.column_means if hasattr(scaling, "column_means") else [0.0] for scaling in scalings]
+    sizes = np.abs(stack.values)
+    for kernel, means in zip(sizes, centred, strict=False):
+        kernel += np.abs(means).max()
+    weights = np.sqrt(fitted.weights.second.diagonal())[:, None, None]
+    deviations = fitted.state.pair.sample.diagonal**-0.5
+    return 1e-15 * (weights * (sizes @ deviations.T)).sum(axis=(0, 2))
 
 
 def _sums(session: Session, data: str, decision: Any) -> Any:
@@ -159,7 +164,9 @@ def _classifier(session: Session, data: str) -> Answers:
         hold(labels == model.classes_[chosen], "predict is not the largest decision")
     if data == "X":
         _score(session)
-    return {"decision_function": (decision, size), "predict_proba": (probability, np.ones((len(probability), 1)))}
+    # The score that a probability is of has a deviation of at least 1.
+    rounding = noise_of_kernels(model, session.names[data])[:, None]
+    return {"decision_function": (decision, size), "predict_proba": (probability, 1.0 + rounding / _CLOSE)}
 
 
 def _regressor(session: Session, data: str) -> Answers:
@@ -184,6 +191,7 @@ def _score(session: Session) -> None:
 
 def _tasks(session: Session, data: str) -> Answers:
     task = "" if session.case["task"]["apart"] else f", task={'task' if data == 'X' else data + '_task'}"
+    model, samples = session.names["model"], session.names[data]
     found = session.ask(f"model.predict({data}{task})")
     std = session.ask(f"model.predict_std({data}{task})")
     if isinstance(found, dict):
@@ -195,7 +203,11 @@ def _tasks(session: Session, data: str) -> Answers:
     hold(finite("predict_std", std) >= 0.0, "a deviation is negative")
     if np.asarray(found).dtype.kind == "f":
         finite("predict", found)
-    return {"predict_std": (std, std)}
+    each = []
+    for here in model._fitted_tasks:
+        blocks = [_noise(here.fitted, stack.dense(), here.source) for stack in here.source.blocks(samples)]
+        each.append(here.scale * np.concatenate(blocks))
+    return {"predict_std": (std, std + np.max(each, axis=0) / _CLOSE_STD)}
 
 
 _QUESTIONS: dict[str, Callable[[Session, str], Answers]] = {

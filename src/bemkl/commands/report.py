@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @model_argument
 @with_options(*FILE_OPTIONS, folds_option)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws of folds.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws of folds.")
 @click.option("--title", help="Heading of the page.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="PAGE.html", help="Where to write it."

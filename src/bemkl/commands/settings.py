@@ -197,7 +197,11 @@ MODEL_OPTIONS = [
         "--starts", "n_init", type=click.IntRange(min=1), default=1, show_default=True, help="Number of starts."
     ),
     click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws of starts, landmarks and folds."
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=0,
+        show_default=True,
+        help="Draws of starts, landmarks and folds.",
     ),
 ]
 """The options, for `with_options`."""

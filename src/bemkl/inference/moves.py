@@ -16,6 +16,8 @@ Solve = Callable[[Array], Array]
 
 _RESIDUAL_FLOOR = 1e-28
 _PARALLEL = 1e-8
+_LARGE = 0.5
+"""Share of another move from which its products are not added up but computed: adding enlarges their rounding."""
 
 
 class Move(NamedTuple):
@@ -177,11 +179,12 @@ def best_move(
             plane = Plane.of(r, Move(z, Kz), coupling.energy(Kz, outputs), other, lam)
             length, share = plane.best(floor)
             if _good(length, good_length):
-                return _sum(Move(z, Kz), length, other, share), _gain(plane, length, share)
+                move = _added(stack, coupling, outputs, (Move(z, Kz), length), (other, share))
+                return move, _gain(plane, length, share)
         MKz = coupling.couple(Kz, outputs)
         plane = Plane.of(r, Move(z, Kz), dot(Kz, MKz), other, lam)
         length, share = plane.best(floor)
-        move = _sum(Move(z, Kz, MKz), length, other, share)
+        move = _added(stack, coupling, outputs, (Move(z, Kz, MKz), length), (other, share))
         gain += _gain(plane, length, share)
         total = move if total is None else _sum(total, None, move, np.ones_like(length))
         if step == n_steps - 1 or _good(length, good_length):
@@ -202,6 +205,23 @@ def _good(length: Array, good_length: float) -> bool:
 def _gain(plane: Plane, length: Array, share: Array) -> Array:
     gain: Array = 0.5 * (length * plane.rise + share * plane.slope)
     return gain
+
+
+def _added(
+    stack: Stack, coupling: Coupling, outputs: slice, first: tuple[Move, Array], second: tuple[Move, Array]
+) -> Move:
+    """
+    Add multiples of two moves, with their products.
+
+    Where a large part of the second one is taken, as where two long moves nearly cancel, its rounding would be enlarged
+    with it, sweep after sweep.
+    """
+    (move, length), (other, share) = first, second
+    added = _sum(move, length, other, share)
+    if np.abs(share).max() <= _LARGE:
+        return added
+    projection = stack.project(added.mean)
+    return Move(added.mean, projection, None if move.coupled is None else coupling.couple(projection, outputs))
 
 
 def _sum(move: Move, length: Array | None, other: Move, share: Array) -> Move:

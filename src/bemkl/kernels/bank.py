@@ -212,8 +212,7 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 group.fill(values, points[rows], present[rows])
                 if self.scaling is not None:
                     group.scale(values, group.diagonals(points[rows], present[rows]), present[rows])
-                with np.errstate(over="ignore"):  # what single precision cannot hold is refused by the stack
-                    out[:] = values
+                group.store(values, out)
             yield KernelStack.from_dense(DenseStack(kernels), self.kernel_names_)
 
     def mean_similarity(self, X: Any) -> Callable[[int], Array]:

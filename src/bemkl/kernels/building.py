@@ -14,7 +14,7 @@ from bemkl.arrays import Array
 from bemkl.kernels.cholesky import Column, Steps, compressed, from_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_steps, has_loop
 from bemkl.kernels.forms import Full, Kernel, LowRank
-from bemkl.kernels.groups import Distances, FittedGroup
+from bemkl.kernels.groups import Distances, FittedGroup, refuse_overflow
 from bemkl.kernels.powers import POWERS_STAY, Power, common_base
 from bemkl.kernels.registry import find_kernel
 from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
@@ -68,9 +68,7 @@ def build_matrices(
             group.fill(square, group.points, group.present, of_basis)
         group = group.with_scalings(scaling, square)
         group.scale(values, diagonals, samples.present)
-    if values is not out:
-        with np.errstate(over="ignore"):  # what single precision cannot hold is refused where the kernels are used
-            out[:] = values
+    group.store(values, out)
     return group
 
 
@@ -110,7 +108,7 @@ def build_kernels(
     kernels : list of LowRank, Full, Sparse or Power
         Its kernels.
     """
-    built = _factored(group, samples, rows, scaling, tolerance, shelf)
+    built = _factored(group, samples, rows, scaling, tolerance, dtype, shelf)
     distances: tuple[Distances, Distances] = ({}, {})
     if group is samples and scaling in POWERS_STAY and dtype == np.float64:
         _find_powers(built, group, scaling, tolerance, distances)
@@ -181,7 +179,13 @@ def _by_column(member: Member, group: FittedGroup) -> bool:
 
 
 def _factored(
-    group: FittedGroup, samples: FittedGroup, rows: Any, scaling: str | None, tolerance: float, shelf: Shelf
+    group: FittedGroup,
+    samples: FittedGroup,
+    rows: Any,
+    scaling: str | None,
+    tolerance: float,
+    dtype: Any,
+    shelf: Shelf,
 ) -> list[Built | None]:
     """Factor kernels from a few of their columns, and fit their scalings; None where one stays a matrix."""
     built: list[Built | None] = [None] * len(group.members)
@@ -204,6 +208,8 @@ def _factored(
                 fitted = None if scaling is None else _scale(factor, diagonal, there, rows, scaling)
                 if not complete:
                     factor *= samples.present
+                if dtype != np.float64:
+                    refuse_overflow(group.members[m].name_on(group.label), np.square(factor).sum(axis=0), dtype)
                 built[m] = (
                     LowRank(factor, factor if group is samples else np.ascontiguousarray(factor[:, rows])),
                     fitted,

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bemkl.arrays import LARGEST, Array, finite_number, positive_number, whole_number
+from bemkl.arrays import Array, positive_number
 from bemkl.kernels.cholesky import Steps
-from bemkl.kernels.functions import LARGEST_DEGREE
+from bemkl.kernels.functions import polynomial_parameters
 
 _ENDLESS = 2**53
 """A rank that no number of points reaches."""
@@ -105,8 +105,8 @@ def _laplacian(width: float) -> tuple[int, float, int]:
 
 
 def _polynomial(degree: int, offset: float = 1.0) -> tuple[int, float, int]:
-    offset = finite_number("offset", offset, least=0.0, allow_least=True, most=LARGEST)
-    return 2, offset, whole_number("degree", degree, least=1, most=LARGEST_DEGREE)
+    degree, offset = polynomial_parameters(degree, offset)
+    return 2, offset, degree
 
 
 def _linear() -> tuple[int, float, int]:

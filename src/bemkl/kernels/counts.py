@@ -11,6 +11,24 @@ from bemkl.arrays import Array, positive_number
 from bemkl.kernels.functions import points
 
 
+def sums_of_counts(X: npt.ArrayLike) -> Array:
+    """
+    Return the sums of histograms, which are the diagonals of some kernels.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_bins)
+        The histograms.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The sums.
+    """
+    sums: Array = _histograms(X, X)[0].sum(axis=1)
+    return sums
+
+
 def _histograms(X: npt.ArrayLike, Z: npt.ArrayLike) -> tuple[Array, Array]:
     X, Z = points(X, Z)
     for name, counts in (("X", X), ("Z", Z)):

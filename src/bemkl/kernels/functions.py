@@ -71,6 +71,38 @@ def gaussian(X: npt.ArrayLike, Z: npt.ArrayLike, width: float) -> Array:
     return gaussian_profile(cdist(*points(X, Z), "sqeuclidean"), width)
 
 
+def rbf(X: npt.ArrayLike, Z: npt.ArrayLike, gamma: float | None = None) -> Array:
+    r"""
+    Gaussian kernel by scikit-learn's name and parameter.
+
+    .. math:: k(x, z) = \exp(-\gamma \lVert x - z \rVert^2)
+
+    Scikit-learn's own takes distances from inner products, which lose all digits where columns are far from zero.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_samples, n_features)
+        Feature vectors of the rows.
+    Z : array_like of shape (n_basis, n_features)
+        Feature vectors of the columns.
+    gamma : float, optional
+        Factor of the squared distances; one over the number of features without it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_basis)
+        The kernel matrix.
+
+    Examples
+    --------
+    >>> rbf([[1e9], [1e9 + 2.0]], [[1e9]], gamma=0.5).round(4)
+    array([[1.    ],
+           [0.1353]])
+    """
+    gamma = 1.0 / np.shape(X)[1] if gamma is None else positive_number("gamma", gamma)
+    return gaussian(X, Z, (0.5 / gamma) ** 0.5)
+
+
 def gaussian_profile(squares: Array, width: float, out: Array | None = None) -> Array:
     """
     Gaussian kernel of squared distances.
@@ -338,11 +370,31 @@ def polynomial(X: npt.ArrayLike, Z: npt.ArrayLike, degree: int, offset: float = 
     array([[16.],
            [49.]])
     """
-    offset = finite_number("offset", offset, least=0.0, allow_least=True, most=LARGEST)
+    degree, offset = polynomial_parameters(degree, offset)
     base = linear(X, Z)
     base += offset
     kernel = base.copy()
     # NumPy's power is a hundred times slower from the third one on.
-    for _ in range(whole_number("degree", degree, least=1, most=LARGEST_DEGREE) - 1):
+    for _ in range(degree - 1):
         kernel *= base
     return kernel
+
+
+def polynomial_parameters(degree: int, offset: float) -> tuple[int, float]:
+    """
+    Check the parameters of a polynomial kernel.
+
+    Parameters
+    ----------
+    degree : int
+        The degree.
+    offset : float
+        The offset.
+
+    Returns
+    -------
+    (int, float)
+        The same.
+    """
+    offset = finite_number("offset", offset, least=0.0, allow_least=True, most=LARGEST)
+    return whole_number("degree", degree, least=1, most=LARGEST_DEGREE), offset

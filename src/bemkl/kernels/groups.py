@@ -82,11 +82,13 @@ class FittedGroup:
         by_name = self.named and samples.named
         positions = samples.find(self.columns)[0][1] if by_name else self.positions
         points, present = split_missing(self.label, samples.take(positions))
+        if self.width == 0 and not present.any():
+            points = [""] * len(present)  # where no sample has a sequence, nothing tells them from numbers
         width = _width(points)
         if width != self.width:
             expected, found = (f"{count} features" if count else "sequences" for count in (self.width, width))
             raise ValueError(f"X: {self.label} has {found}, in training it had {expected}. Pass the same columns.")
-        return _standardised(self.label, points, self.mean, self.deviation), present
+        return _standardised(self.label, points, present, self.mean, self.deviation), present
 
     def restricted(self, rows: Any) -> FittedGroup:
         """
@@ -135,18 +137,26 @@ class FittedGroup:
                 kernel[:] = values
         self._drop_missing(out, present)
 
+    def store(self, values: Any, out: Any) -> None:
+        """
+        Write kernels in the precision in which they are kept, and refuse what that cannot hold.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_members, n_samples, n_basis)
+            The kernels in double precision; nothing is done where they are in place already.
+        out : ndarray of shape (n_members, n_samples, n_basis)
+            Where to write.
+        """
+        if values is out:
+            return
+        for member, kernel in zip(self.members, values, strict=True):
+            refuse_overflow(member.name_on(self.label), kernel, out.dtype)
+        out[:] = values
+
     def _values(self, member: Member, points: Any, distances: Distances, out: Array) -> Any:
         """Compute one kernel between points and basis points, where possible in the place that it will have."""
         function = member.function
-        if self.width == 0 and function.name in NUMERIC:
-            raise ValueError(
-                f"X: {self.label} holds strings, which {function.name} cannot compare. Put the spectrum kernel on "
-                "sequences, code categories as numbers, or name the columns of numbers by on=."
-            )
-        if self.width > 0 and function.name in SEQUENCES:
-            raise ValueError(
-                f"X: {self.label} holds numbers, and {function.name} compares sequences. Pass one column of strings."
-            )
         if function.metric is not None and function.profile is not None:
             if function.metric not in distances:
                 distances[function.metric] = cdist(points, self.points, function.metric)
@@ -242,6 +252,7 @@ def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *
     points, present = split_missing(label, samples.take(positions))
     if not present.any():
         raise ValueError(f"X: no training sample has {label}, all its rows are NaN. Leave it out of the specs.")
+    _refuse_kinds(label, members, strings=isinstance(points, list))
     mean: Any = 0.0
     deviation: Any = 1.0
     if standardise and not isinstance(points, list):
@@ -255,9 +266,43 @@ def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *
         members=members,
         mean=mean,
         deviation=deviation,
-        points=_standardised(label, points, mean, deviation),
+        points=_standardised(label, points, present, mean, deviation),
         present=present,
     )
+
+
+def refuse_overflow(name: str, kernel: Array, dtype: Any) -> None:
+    """
+    Refuse a kernel that single precision cannot hold, where the samples ask for that.
+
+    Parameters
+    ----------
+    name : str
+        Name of the kernel, for the error.
+    kernel : ndarray
+        The kernel, or its diagonal, in double precision.
+    dtype : dtype
+        The precision in which it is to be kept.
+    """
+    largest, most = float(np.abs(kernel).max(initial=0.0)), float(np.finfo(dtype).max)
+    if most < largest < np.inf:
+        raise ValueError(
+            f"kernel {name!r}: expected numbers of at most {most:.2g} in size, because X is in single precision, got "
+            f"{largest:g}. Pass X in double precision, or standardise the columns."
+        )
+
+
+def _refuse_kinds(label: str, members: list[Member], *, strings: bool) -> None:
+    """Refuse kernels that cannot compare what a group holds."""
+    for member in members:
+        name = member.function.name
+        if strings and name in NUMERIC:
+            raise ValueError(
+                f"X: {label} holds strings, which {name} cannot compare. Put the spectrum kernel on sequences, code "
+                "categories as numbers, or name the columns of numbers by on=."
+            )
+        if not strings and name in SEQUENCES:
+            raise ValueError(f"X: {label} holds numbers, and {name} compares sequences. Pass one column of strings.")
 
 
 def _width(points: Any) -> int:
@@ -265,11 +310,11 @@ def _width(points: Any) -> int:
     return 0 if isinstance(points, list) else int(points.shape[1])
 
 
-def _standardised(label: str, points: Any, mean: Any, deviation: Any) -> Any:
-    """Standardise points, and refuse those that are out of range then."""
+def _standardised(label: str, points: Any, present: Array, mean: Any, deviation: Any) -> Any:
+    """Standardise points but missing ones, which stay zero, and refuse those that are out of range then."""
     if isinstance(points, list):
         return points
     with np.errstate(over="ignore"):
-        standardised = (points - mean) / deviation
+        standardised = present[:, None] * ((points - mean) / deviation)
     refuse_out_of_range(f"X, {label}", standardised, "Standardise the columns, use another unit, or take logarithms.")
     return standardised

@@ -79,19 +79,16 @@ def _squares(X: Any, **parameters: Any) -> Array:
 
 
 def _polynomial(X: Any, degree: int, offset: float = 1.0) -> Array:
+    degree, offset = functions.polynomial_parameters(degree, offset)
     diagonal: Array = (_squares(X) + offset) ** degree
     return diagonal
-
-
-def _sums(X: Any) -> Array:
-    sums: Array = np.asarray(X, dtype=np.float64).sum(axis=1)
-    return sums
 
 
 NAMED = {
     kernel.name: kernel
     for kernel in (
         KernelFunction("gaussian", functions.gaussian, _ones, "sqeuclidean", functions.gaussian_profile, True),
+        KernelFunction("rbf", functions.rbf, _ones, by_column=True),
         KernelFunction("laplacian", functions.laplacian, _ones, "cityblock", functions.laplacian_profile, True),
         KernelFunction("matern", functions.matern, _ones, "euclidean", functions.matern_profile, True),
         KernelFunction("periodic", functions.periodic, _ones, by_column=True),
@@ -99,8 +96,8 @@ NAMED = {
         KernelFunction("cosine", functions.cosine, _nonzero, by_column=True),
         KernelFunction("polynomial", functions.polynomial, _polynomial, by_column=True),
         KernelFunction("chi2", counts.chi2, _ones, by_column=True),
-        KernelFunction("additive_chi2", counts.additive_chi2, _sums, by_column=True),
-        KernelFunction("intersection", counts.intersection, _sums, by_column=True),
+        KernelFunction("additive_chi2", counts.additive_chi2, counts.sums_of_counts, by_column=True),
+        KernelFunction("intersection", counts.intersection, counts.sums_of_counts, by_column=True),
         KernelFunction("tanimoto", counts.tanimoto, _ones, by_column=True),
         KernelFunction("hamming", counts.hamming, _ones, by_column=True),
         KernelFunction("spectrum", sequences.spectrum, sequences.spectrum_squares),

@@ -220,7 +220,8 @@ def count_samples(X: Any) -> int:
             aligned_views(X)  # names the samples that are missing, where views have ids
         return _common_size(sizes)
     _refuse_lazy(X)
-    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    with explained("X", "Pass a table with a row for each sample, all of one length."):
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     return int(shape[0]) if shape else 0
 
 
@@ -284,7 +285,7 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
         if strings[name]:
             views[name] = list(view)
         elif flat[name]:
-            views[name] = _numbers(name, view)[:, None]
+            views[name] = _numbers(f"X, view {name!r}", view)[:, None]
         else:
             try:
                 samples = read_samples(view)
