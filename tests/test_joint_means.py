@@ -261,7 +261,7 @@ def test_rounding_is_not_enlarged_by_long_moves_that_nearly_cancel(share, fresh)
     """Where a move takes 25 times the means, the rounding of their products would be 25 times as large, each sweep."""
     rng = np.random.default_rng(3)
     stack = DenseStack(rng.normal(size=(3, 6, 6)))
-    problem = Problem([Block(stack, Gaussian(rng.normal(size=6)))], Priors(), pair=JointMeans())
+    problem = Problem([Block(stack, Gaussian(rng.normal(size=6)), landmarks=True)], Priors(), pair=JointMeans())
     state = run(problem, max_iter=2, tol=None).state
     context = state.context(problem, 0)
     coupling = Coupling.of(context, np.ones((1, 6)))
