@@ -190,24 +190,25 @@ def _score(session: Session) -> None:
 
 
 def _tasks(session: Session, data: str) -> Answers:
-    task = "" if session.case["task"]["apart"] else f", task={'task' if data == 'X' else data + '_task'}"
-    model, samples = session.names["model"], session.names[data]
+    model, samples, name = session.names["model"], session.names[data], "task" if data == "X" else f"{data}_task"
+    task = "" if session.case["task"]["apart"] else f", task={name}"
     found = session.ask(f"model.predict({data}{task})")
     std = session.ask(f"model.predict_std({data}{task})")
     if isinstance(found, dict):
-        for name, values in found.items():
-            finite("predict_std", std[name])
+        for key, values in found.items():
+            finite("predict_std", std[key])
             if np.asarray(values).dtype.kind == "f":
                 finite("predict", values)
         return {}
     hold(finite("predict_std", std) >= 0.0, "a deviation is negative")
     if np.asarray(found).dtype.kind == "f":
         finite("predict", found)
-    each = []
-    for here in model._fitted_tasks:
-        blocks = [_noise(here.fitted, stack.dense(), here.source) for stack in here.source.blocks(samples)]
-        each.append(here.scale * np.concatenate(blocks))
-    return {"predict_std": (std, std + np.max(each, axis=0) / _CLOSE_STD)}
+
+    def rounding(here: Any, rows: Any) -> Any:
+        blocks = [_noise(here.fitted, stack.dense(), here.source) for stack in here.source.blocks(rows)]
+        return here.scale * np.concatenate(blocks)
+
+    return {"predict_std": (std, std + model._each_task(samples, session.names[name], rounding) / _CLOSE_STD)}
 
 
 _QUESTIONS: dict[str, Callable[[Session, str], Answers]] = {
