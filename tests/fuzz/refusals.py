@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from .kernels import PARAMETERS
 from .options import VALUES
@@ -21,6 +21,7 @@ DOCUMENTED_WARNINGS = [
     (ConvergenceWarning, r"max_iter=\d+ was reached"),
     (UserWarning, r"unlabeled: no sample in y is marked"),
     (UserWarning, r"The number of unique classes is greater than"),
+    (DataConversionWarning, r"A column-vector y was passed"),
     (UserWarning, r"X (has|does not have valid) feature names, but"),
 ]
 """Category and beginning of each warning that the documentation speaks of."""
