@@ -15,20 +15,7 @@ _SHOWN = 5
 
 
 def ids_of(values: Any) -> Ids | None:
-    """
-    Return the ids that an input carries.
-
-    Parameters
-    ----------
-    values : Any
-        Data frame, series, kernels or anything else.
-
-    Returns
-    -------
-    list or None
-        The index of a data frame or series, unless it is the default range; the ids of kernels that have some. None
-        for everything else.
-    """
+    """Return the ids that an input carries."""
     if hasattr(values, "row_ids"):
         ids: Ids | None = values.row_ids
         return ids
@@ -36,63 +23,13 @@ def ids_of(values: Any) -> Ids | None:
 
 
 def rows_of(wanted: Sequence[Hashable], ids: Sequence[Hashable]) -> Rows:
-    """
-    Find ids among others.
-
-    Parameters
-    ----------
-    wanted : sequence
-        What to look for.
-    ids : sequence
-        Where to look; of equal ones the last counts.
-
-    Returns
-    -------
-    ndarray of int of shape (n_wanted,)
-        The place of each, or -1.
-
-    Examples
-    --------
-    >>> rows_of(["b", "a", "d"], ["a", "b", "c"])
-    array([ 1,  0, -1])
-    """
+    """Find ids among others. Shapes: returns (n_wanted,)."""
     places = {name: place for place, name in enumerate(ids)}
     return np.array([places.get(name, -1) for name in wanted], dtype=np.intp)
 
 
 def order_like(label: str, ids: Ids, first_label: str, first: Ids) -> Rows | None:
-    """
-    Return the order that brings ids into that of others, and refuse other ids.
-
-    Parameters
-    ----------
-    label : str
-        What carries them, for the error.
-    ids : list
-        The ids.
-    first_label : str
-        What carries the others.
-    first : list
-        The others.
-
-    Returns
-    -------
-    ndarray of int or None
-        Which row comes where; None if they are in that order already.
-
-    Raises
-    ------
-    ValueError
-        If they are not the same ids, or some occur more than once.
-
-    Examples
-    --------
-    >>> order_like("lipids", ["b", "a"], "genes", ["a", "b"])
-    array([1, 0])
-    >>> order_like("lipids", ["b", "c"], "genes", ["a", "b"])
-    Traceback (most recent call last):
-    ValueError: lipids: expected the ids of genes, but it lacks 'a' and genes lacks 'c'. Pass the same samples ...
-    """
+    """Return the order that brings ids into that of others, and refuse other ids."""
     if ids == first:
         return None
     rows, back = rows_of(first, ids), rows_of(ids, first)
@@ -113,24 +50,7 @@ def order_like(label: str, ids: Ids, first_label: str, first: Ids) -> Rows | Non
 
 
 def aligned_views(views: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Bring the rows of views into the order of the first one that has ids.
-
-    Parameters
-    ----------
-    views : mapping of str to Any
-        The views.
-
-    Returns
-    -------
-    dict of str to Any
-        The same, in one order; views without ids as they came.
-
-    Raises
-    ------
-    ValueError
-        If views have different ids.
-    """
+    """Bring the rows of views into the order of the first one that has ids."""
     reference = _first_with_ids({f"view {name!r}": view for name, view in views.items()})
     if reference is None:
         return dict(views)
@@ -138,28 +58,7 @@ def aligned_views(views: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def aligned_to(X: Any, label: str, values: Any) -> Any:
-    """
-    Bring targets, or anything else with a row for each sample, into the order of the samples.
-
-    Parameters
-    ----------
-    X : Any
-        Samples.
-    label : str
-        Argument to name in the error.
-    values : Any
-        What belongs to them.
-
-    Returns
-    -------
-    Any
-        The same in the order of the samples, where both carry ids.
-
-    Raises
-    ------
-    ValueError
-        If both carry ids, and not the same ones.
-    """
+    """Bring targets, or anything else with a row for each sample, into the order of the samples."""
     views: dict[str, Any] = {"X": X}
     if isinstance(X, Mapping):
         views = {f"view {name!r}": view for name, view in X.items()}
@@ -177,28 +76,7 @@ def aligned_to(X: Any, label: str, values: Any) -> Any:
 
 
 def aligned_matrices(matrices: Mapping[str, Any]) -> tuple[list[Any], Ids | None, Ids | None]:
-    """
-    Bring rows and columns of kernel matrices into the order of the first one that has ids.
-
-    Parameters
-    ----------
-    matrices : mapping of str to Any
-        Matrices; data frames may have ids of samples as their index, and of training samples as their columns.
-
-    Returns
-    -------
-    matrices : list
-        The same, in one order.
-    row_ids : list or None
-        Ids of the rows, where there are some.
-    column_ids : list or None
-        Ids of the columns; where they are those of the rows, in the order of these.
-
-    Raises
-    ------
-    ValueError
-        If matrices have different ids.
-    """
+    """Bring rows and columns of kernel matrices into the order of the first one that has ids."""
     labelled = {f"kernel {name!r}": matrix for name, matrix in matrices.items()}
     rows = _first_with_ids(labelled)
     if rows is not None:

@@ -20,33 +20,7 @@ SMALLEST = 1e-50
 
 @contextmanager
 def explained(name: str, advice: str) -> Iterator[None]:
-    """
-    Let errors of other libraries name the argument that they are about, and the way out.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    advice : str
-        What to pass instead.
-
-    Yields
-    ------
-    None
-        Nothing; errors that name the argument already pass unchanged.
-
-    Raises
-    ------
-    TypeError, ValueError
-        What was raised inside, in one sentence more.
-
-    Examples
-    --------
-    >>> with explained("y", "Pass numbers."):
-    ...     float("three")
-    Traceback (most recent call last):
-    ValueError: y: could not convert string to float: 'three'. Pass numbers.
-    """
+    """Let errors of other libraries name the argument that they are about, and the way out."""
     try:
         with np.errstate(all="ignore"):  # numbers that are out of range are errors soon
             yield
@@ -59,52 +33,14 @@ def explained(name: str, advice: str) -> Iterator[None]:
 
 
 def finite_array(name: str, values: Any) -> Array:
-    """
-    Convert user input to a float64 array and refuse anything that is not a finite number.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    values : array_like
-        What the user passed.
-
-    Returns
-    -------
-    ndarray of float64
-        The values; the input itself where it already is such an array.
-
-    Raises
-    ------
-    ValueError
-        If the values are not real numbers, or some are masked, NaN or infinite.
-    """
+    """Convert user input to a float64 array and refuse anything that is not a finite number."""
     array = real_array(name, values).astype(np.float64, copy=False)
     refuse_nonfinite(name, array)
     return array
 
 
 def real_array(name: str, values: Any) -> npt.NDArray[Any]:
-    """
-    Convert user input to an array of real numbers, in the precision that it came in.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    values : array_like
-        What the user passed.
-
-    Returns
-    -------
-    ndarray
-        The values.
-
-    Raises
-    ------
-    ValueError
-        If the values are not real numbers in the shape of an array, or are masked.
-    """
+    """Convert user input to an array of real numbers, in the precision that it came in."""
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name}: got a masked array, and missing values cannot be used. Fill or remove them first.")
     try:
@@ -122,21 +58,7 @@ def real_array(name: str, values: Any) -> npt.NDArray[Any]:
 
 
 def refuse_nonfinite(name: str, array: npt.NDArray[Any]) -> None:
-    """
-    Raise if an array holds NaN or infinity, and say where the first one is.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    array : ndarray
-        Values to look at.
-
-    Raises
-    ------
-    ValueError
-        If some value is NaN or infinite.
-    """
+    """Raise if an array holds NaN or infinity, and say where the first one is."""
     # A sum costs less than a look at every value; one of finite values may still overflow.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(array.sum()):
@@ -153,23 +75,7 @@ def refuse_nonfinite(name: str, array: npt.NDArray[Any]) -> None:
 
 
 def refuse_out_of_range(name: str, array: npt.NDArray[Any], advice: str) -> None:
-    """
-    Raise if an array holds NaN, infinity, or numbers whose squares and products may not be numbers.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    array : ndarray
-        Values to look at.
-    advice : str
-        What to do about large ones.
-
-    Raises
-    ------
-    ValueError
-        If some value is not finite, or larger than `LARGEST`.
-    """
+    """Raise if an array holds NaN, infinity, or numbers whose squares and products may not be numbers."""
     if array.dtype.kind != "f":
         return
     flat = array.ravel()
@@ -187,23 +93,7 @@ def standard_moments(values: Array) -> tuple[Array, Array]:
     """
     Return means and standard deviations of columns, with a deviation of 1 for constant ones.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_columns)
-        The columns.
-
-    Returns
-    -------
-    mean : ndarray of shape (n_columns,)
-        The means.
-    deviation : ndarray of shape (n_columns,)
-        The deviations.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> standard_moments(np.array([[1.0, 5.0], [3.0, 5.0]]))
-    (array([2., 5.]), array([1., 1.]))
+    Shapes: values (n_samples, n_columns); returns mean (n_columns,), deviation (n_columns,).
     """
     # Squares of very large or small values would leave the range of floating point.
     largest = np.abs(values).max(axis=0)
@@ -215,30 +105,7 @@ def standard_moments(values: Array) -> tuple[Array, Array]:
 
 
 def positive_number(name: str, value: Any, *, least: float = SMALLEST, most: float = LARGEST) -> float:
-    """
-    Check one positive number that the user passed, which has to leave room for its squares.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    value : Any
-        What the user passed.
-    least : float
-        Smallest allowed number.
-    most : float
-        Largest allowed number.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is no number of that range.
-    """
+    """Check one positive number that the user passed, which has to leave room for its squares."""
     try:
         number = finite_number(name, value, least=0.0)
     except ValueError:
@@ -251,32 +118,7 @@ def positive_number(name: str, value: Any, *, least: float = SMALLEST, most: flo
 def finite_number(
     name: str, value: Any, *, least: float, allow_least: bool = False, most: float = float(np.finfo(np.float64).max)
 ) -> float:
-    """
-    Check one number that the user passed.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    value : Any
-        What the user passed.
-    least : float
-        What the number has to exceed.
-    allow_least : bool
-        Whether it may also be equal to that.
-    most : float
-        Largest allowed number.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is no finite number of that range.
-    """
+    """Check one number that the user passed."""
     if type(value) is float and least < value <= most:
         return value
     try:
@@ -291,26 +133,7 @@ def finite_number(
 
 
 def fraction(name: str, value: Any) -> float:
-    """
-    Check a number between 0 and 1 that the user passed.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    value : Any
-        What the user passed.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is not between 0 and 1.
-    """
+    """Check a number between 0 and 1 that the user passed."""
     number = finite_number(name, value, least=0.0)
     if number >= 1.0:
         raise ValueError(f"{name}: expected a number between 0 and 1, got {value!r}.")
@@ -318,30 +141,7 @@ def fraction(name: str, value: Any) -> float:
 
 
 def whole_number(name: str, value: Any, *, least: int, most: int | None = None) -> int:
-    """
-    Check one whole number that the user passed.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    value : Any
-        What the user passed.
-    least : int
-        Smallest allowed number.
-    most : int, optional
-        Largest allowed number.
-
-    Returns
-    -------
-    int
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is no whole number of that range.
-    """
+    """Check one whole number that the user passed."""
     out_of_range = isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
     if out_of_range or (most is not None and value > most):
         end = "" if most is None else f" and at most {most}"

@@ -15,23 +15,6 @@ class lazy_property(Generic[T]):  # noqa: N801  # written like `property`, which
     Python 3.11 computes a `functools.cached_property` under a lock that all objects of the class share: threads wait
     for each other, and a process that is forked meanwhile waits for ever. Here two threads that ask at the same time
     compute the same twice, and both get what the first one kept.
-
-    Parameters
-    ----------
-    compute : callable
-        Maps the object to the value. The object needs a ``__dict__``.
-
-    Examples
-    --------
-    >>> class Sample:
-    ...     @lazy_property
-    ...     def total(self):
-    ...         print("computed")
-    ...         return 3
-    >>> sample = Sample()
-    >>> sample.total, sample.total
-    computed
-    (3, 3)
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

@@ -30,48 +30,13 @@ class Cholesky:
     two multiplies every number of the factor and of the inverse by one, and rounds nothing. Rounding alone can make a
     matrix indefinite (duplicated kernels, a prior far weaker than the data); then 1e-14, 1e-12, 1e-10 or 1e-8 of each
     diagonal entry is added to it, the first that suffices.
-
-    Parameters
-    ----------
-    factor : ndarray of shape (n, n)
-        Lower triangular factor, in LAPACK's order; what is above the diagonal is not part of it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> factor = Cholesky.of(np.array([[2.0, 0.0], [0.0, 1e20]]), "weights")
-    >>> factor.solve(np.array([1.0, 1e20]))
-    array([0.5, 1. ])
-    >>> factor.inverse_diagonal()
-    array([5.e-01, 1.e-20])
     """
 
-    factor: Array
+    factor: Array  # (n, n): lower triangular factor, in LAPACK's order; what is above the diagonal is not part of it
 
     @classmethod
     def of(cls, matrix: Array, name: str, *, overwrite: bool = False) -> Cholesky:
-        """
-        Factor a matrix.
-
-        Parameters
-        ----------
-        matrix : ndarray of shape (n, n)
-            Symmetric positive definite.
-        name : str
-            What the matrix is the precision of, for the error.
-        overwrite : bool
-            Whether the matrix may be lost: then no other one of its size is needed.
-
-        Returns
-        -------
-        Cholesky
-            The factor.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the matrix is not finite, or not positive definite even with the largest jitter.
-        """
+        """Factor a matrix. Shapes: matrix (n, n)."""
         return cls(_factor(matrix if overwrite else matrix.copy(), name))
 
     @property
@@ -80,31 +45,12 @@ class Cholesky:
         return -2.0 * float(np.sum(np.log(self.factor.diagonal())))
 
     def solve(self, right: Array) -> Array:
-        """
-        Solve a system with the matrix.
-
-        Parameters
-        ----------
-        right : ndarray of shape (n,)
-            Right-hand side.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The solution.
-        """
+        """Solve a system with the matrix. Shapes: right (n,); returns (n,)."""
         solution: Array = dpotrs(self.factor, right, lower=1)[0]
         return solution
 
     def whitener(self) -> Callable[[Array], Array]:
-        """
-        Return what multiplies rows with a root of the inverse: their squared lengths become quadratic forms of it.
-
-        Returns
-        -------
-        callable
-            Maps rows of shape (..., n) to products of the same shape.
-        """
+        """Return what multiplies rows with a root of the inverse, so that squared lengths are quadratic forms of it."""
         root = _inverted(self.factor)
 
         def whiten(rows: Array) -> Array:
@@ -118,52 +64,20 @@ class Cholesky:
         """
         Multiply columns with a root of the matrix: their squared lengths become quadratic forms of it.
 
-        Parameters
-        ----------
-        columns : ndarray of shape (n, n_columns)
-            The columns.
-
-        Returns
-        -------
-        ndarray of shape (n, n_columns)
-            The products.
+        Shapes: columns (n, n_columns); returns (n, n_columns).
         """
         product: Array = dtrmm(1.0, self.factor, columns.T, side=1, lower=1).T
         return product
 
     def inverse(self, *, overwrite: bool = False) -> Array:
-        """
-        Return the inverse.
-
-        Parameters
-        ----------
-        overwrite : bool
-            Whether the factor may be lost: then no other matrix of its size is needed.
-
-        Returns
-        -------
-        ndarray of shape (n, n)
-            The symmetric inverse.
-        """
+        """Return the inverse. Shapes: returns (n, n)."""
         half, _ = dlauum(_inverted(self.factor, overwrite=overwrite), lower=1, overwrite_c=1)
         inverse: Array = half.T
         mirror(inverse)
         return inverse
 
     def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
-        """
-        Return the diagonal of the inverse, for half the work of all of it.
-
-        Parameters
-        ----------
-        overwrite : bool
-            Whether the factor may be lost: then no other matrix of its size is needed.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The diagonal.
-        """
+        """Return the diagonal of the inverse, for half the work of all of it. Shapes: returns (n,)."""
         half = _inverted(self.factor, overwrite=overwrite)
         _clear(half.T)
         # Columns in LAPACK's order lie together, as the rows of the transpose do.
@@ -175,31 +89,7 @@ def inverse_and_logdet(matrix: Array, name: str, *, overwrite: bool = False) -> 
     """
     Invert a symmetric positive definite matrix through its Cholesky factor.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric positive definite.
-    name : str
-        What the matrix is the precision of, for the error.
-    overwrite : bool
-        Whether the matrix may be lost: then the inverse takes its place.
-
-    Returns
-    -------
-    inverse : ndarray of shape (n, n)
-        The symmetric inverse.
-    logdet : float
-        Log-determinant of the **inverse**.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> inverse, logdet = inverse_and_logdet(np.array([[2.0, 1.0], [1.0, 1.0]]), "weights")
-    >>> inverse.round(6)
-    array([[ 1., -1.],
-           [-1.,  2.]])
-    >>> abs(round(logdet, 6))
-    0.0
+    Shapes: matrix (n, n); returns inverse (n, n).
     """
     factor = Cholesky.of(matrix, name, overwrite=overwrite)
     logdet = factor.inverse_logdet
@@ -260,14 +150,7 @@ def _invert(matrix: Array, first: int, last: int) -> None:
 
 
 def mirror(matrix: npt.NDArray[np.floating[Any]]) -> None:
-    """
-    Copy what is above the diagonal below it, block by block.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        The matrix.
-    """
+    """Copy what is above the diagonal below it, block by block. Shapes: matrix (n, n)."""
     for start in range(0, len(matrix), _BLOCK):
         rows = slice(start, start + _BLOCK)
         corner = matrix[rows, rows]
@@ -294,23 +177,7 @@ def add_times(total: Array, factors: Array, part: Array) -> None:
     """
     Add an array times a number for each entry of the first axis, in place; if in C order, without another array.
 
-    Parameters
-    ----------
-    total : ndarray of shape (n_outputs, ...)
-        What to add to.
-    factors : ndarray of shape (n_outputs,)
-        The numbers; where one is 0, nothing is added.
-    part : ndarray of shape (n_outputs, ...)
-        What to add.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> total = np.ones((2, 2))
-    >>> add_times(total, np.array([0.0, 3.0]), np.array([[np.nan, np.nan], [1.0, 2.0]]))
-    >>> total
-    array([[1., 1.],
-           [4., 7.]])
+    Shapes: total (n_outputs, ...), factors (n_outputs,), part (n_outputs, ...).
     """
     in_place = total.flags.c_contiguous and total.dtype == part.dtype == np.float64
     for here, factor, there in zip(total, factors, part, strict=True):
@@ -324,23 +191,7 @@ def add_products(total: Array, left: Array, right: Array) -> None:
     """
     Add the products of all entries of two vectors, in place; if in C order, without another array.
 
-    Parameters
-    ----------
-    total : ndarray of shape (n_outputs, n_rows, n_columns)
-        What to add to.
-    left : ndarray of shape (n_outputs, n_rows)
-        A vector for each output.
-    right : ndarray of shape (n_outputs, n_columns)
-        Another one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> total = np.ones((1, 2, 2))
-    >>> add_products(total, np.array([[1.0, 2.0]]), np.array([[0.0, 3.0]]))
-    >>> total
-    array([[[1., 4.],
-            [1., 7.]]])
+    Shapes: total (n_outputs, n_rows, n_columns), left (n_outputs, n_rows), right (n_outputs, n_columns).
     """
     for here, rows, columns in zip(total, left, right, strict=True):
         if here.flags.c_contiguous:
@@ -356,19 +207,7 @@ def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array]
     The explicit inverse of a matrix with condition number c has c times the rounding of a solve; two steps of iterative
     refinement, each as cheap as the product with the inverse, bring it back.
 
-    Parameters
-    ----------
-    apply : callable
-        Multiplies a vector with the inverse of the matrix.
-    residual_of : callable
-        Maps a trial solution x to right - matrix @ x.
-    right : ndarray of shape (n,)
-        Right-hand side.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The solution.
+    Shapes: right (n,); returns (n,).
     """
     solution = apply(right)
     for _ in range(_REFINEMENTS):

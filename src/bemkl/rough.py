@@ -30,31 +30,7 @@ def rough_solver(
 
     .. math:: \mathbf{X}^\top \operatorname{diag}(\boldsymbol w)\,\mathbf{X} + \kappa\,\mathbf{C} + \Lambda
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_rows, size)
-        X.
-    weights : ndarray of shape (n_rows,)
-        Weights w of its rows, not negative.
-    rest : ndarray of shape (size, size)
-        C, symmetric and positive semidefinite.
-    share : float
-        :math:`\kappa`, not negative.
-    diagonal : ndarray of shape (size,)
-        What is added on the diagonal, :math:`\Lambda`.
-
-    Returns
-    -------
-    callable or None
-        Maps a right-hand side of shape (size,) to the solution; None where the matrix is indefinite in single
-        precision, or not finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> values = np.logspace(0, 40, 200)
-    >>> rough_solver(np.zeros((1, 200)), np.ones(1), np.eye(200), 0.0, values)(values)[:3].round(4)
-    array([1., 1., 1.])
+    Shapes: matrix (n_rows, size), weights (n_rows,), rest (size, size), diagonal (size,).
     """
     roots, whole = np.sqrt(weights)[:, None], share * rest.diagonal() + diagonal
     for rows in _blocks(matrix):

@@ -19,14 +19,7 @@ _SMALL = 800
 
 
 class _Pools:
-    """
-    BLAS libraries that are kept to one thread while somebody asks for it.
-
-    Parameters
-    ----------
-    libraries : list of LibController
-        The libraries.
-    """
+    """BLAS libraries that are kept to one thread while somebody asks for it."""
 
     def __init__(self, libraries: list[Any]) -> None:
         self.libraries = libraries
@@ -111,19 +104,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, where there are no forks
 
 
 def one_thread_is_enough(n_rows: int) -> bool:
-    """
-    Say whether matrices are so small that a second thread does not pay.
-
-    Parameters
-    ----------
-    n_rows : int
-        Largest number of rows of the matrices that are multiplied.
-
-    Returns
-    -------
-    bool
-        Whether `one_pool` keeps NumPy's library to one thread as well.
-    """
+    """Say whether matrices are so small that a second thread does not pay."""
     return n_rows <= _SMALL
 
 
@@ -140,23 +121,6 @@ def one_pool(n_rows: int, *, mostly_scipy: bool = False) -> Iterator[None]:
     A forked process gets back what threads of its parent were holding, unless the thread that forked holds it itself.
     Libraries have locks of their own: what is promised is that none of ours is left locked, not that a process may be
     forked while another thread imports, compiles a loop for the first time, or is inside a BLAS.
-
-    Parameters
-    ----------
-    n_rows : int
-        Largest number of rows of the matrices that are multiplied.
-    mostly_scipy : bool
-        Whether most of the work is SciPy's, not NumPy's: then it keeps its threads where matrices are large.
-
-    Yields
-    ------
-    None
-        Nothing; the number of threads is restored at the end.
-
-    Examples
-    --------
-    >>> with one_pool(100):
-    ...     pass
     """
     of_scipy, others = _pools()
     with ExitStack() as held:

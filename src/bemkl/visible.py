@@ -13,91 +13,22 @@ _HARMFUL = re.compile(
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""
-    Write what a terminal would obey, or hide, as an escape that can be read.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    keep : str
-        Characters that stay as they are, such as ends of lines.
-
-    Returns
-    -------
-    str
-        The text in one line, unless ends of lines are kept.
-
-    Examples
-    --------
-    >>> visible("red \x1b[31m alert\n")
-    'red \\x1b[31m alert\\n'
-    """
+    """Write what a terminal would obey, or hide, as an escape that can be read."""
     return _HARMFUL.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
 
 def visible_json(text: str) -> str:
-    r"""
-    Write the same characters in a JSON document as JSON's own escapes, which stand for the same values.
-
-    Parameters
-    ----------
-    text : str
-        A JSON document.
-
-    Returns
-    -------
-    str
-        The document; its lines stay lines.
-
-    Examples
-    --------
-    >>> visible_json('{"name": "\u202egnp"}')
-    '{"name": "\\u202egnp"}'
-    """
+    """Write the same characters in a JSON document as JSON's own escapes, which stand for the same values."""
     return _HARMFUL.sub(lambda found: found[0] if found[0] == "\n" else _json_escape(found[0]), text)
 
 
 def one_line(text: object, most: int = 200) -> str:
-    r"""
-    Write the message of another library in one short line.
-
-    Parameters
-    ----------
-    text : object
-        The message, or the error that has it.
-    most : int
-        Number of characters that may stay.
-
-    Returns
-    -------
-    str
-        The words with single spaces between them.
-
-    Examples
-    --------
-    >>> one_line("Couldn't read the page.\n  Is it\tdamaged?", most=20)
-    "Couldn't read …aged?"
-    """
+    """Write the message of another library in one short line."""
     return shortened(visible(" ".join(str(text).split())), most)
 
 
 def shortened(text: str, most: int) -> str:
-    """
-    Cut a long text before its end.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    most : int
-        Number of characters that may stay.
-
-    Returns
-    -------
-    str
-        Most of the beginning and some of the end, which often says more than the middle.
-    """
+    """Cut a long text before its end."""
     end = most // 4
     return text if len(text) <= most else f"{text[: most - end - 1]}…{text[len(text) - end :]}"
 

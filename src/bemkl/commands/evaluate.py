@@ -51,19 +51,7 @@ def evaluate(folds: int, as_json: bool, **options: Any) -> None:
 
 
 def spread(values: list[float]) -> dict[str, float]:
-    """
-    Return mean and standard deviation over folds.
-
-    Parameters
-    ----------
-    values : list of float
-        One a fold.
-
-    Returns
-    -------
-    dict of str to float
-        Both, by the header of their columns.
-    """
+    """Return mean and standard deviation over folds."""
     import numpy as np
 
     return {"mean of folds": float(np.mean(values)), "deviation": float(np.std(values, ddof=1))}

@@ -40,19 +40,7 @@ FILE_OPTIONS = [
 
 
 def with_options(*options: Option) -> Option:
-    """
-    Add several options to a command.
-
-    Parameters
-    ----------
-    *options : decorator
-        Options of click, in the order of the help.
-
-    Returns
-    -------
-    decorator
-        All of them.
-    """
+    """Add several options to a command."""
 
     def add(command: Any) -> Any:
         for option in reversed(options):
@@ -63,19 +51,7 @@ def with_options(*options: Option) -> Option:
 
 
 def take_sources(options: dict[str, Any]) -> Sources:
-    """
-    Take the options that name files out of those of a command.
-
-    Parameters
-    ----------
-    options : dict of str to Any
-        All options; `FILE_OPTIONS` are no more among them afterwards.
-
-    Returns
-    -------
-    Sources
-        The files.
-    """
+    """Take the options that name files out of those of a command."""
     from bemkl.files import Sources
 
     given = {name: options.pop(name) for name in _NAMES}

@@ -17,19 +17,7 @@ model_argument = click.argument("model_path", metavar="MODEL.skops", type=click.
 
 
 def open_model(path: Path) -> Any:
-    """
-    Load a model.
-
-    Parameters
-    ----------
-    path : Path
-        A file that `bemkl fit` or `save_model` wrote.
-
-    Returns
-    -------
-    BEMKLClassifier or BEMKLRegressor
-        The fitted model.
-    """
+    """Load a model."""
     from bemkl.files import InputError, refuse_missing
     from bemkl.persistence import load_model
 
@@ -41,21 +29,7 @@ def open_model(path: Path) -> Any:
 
 
 def read_for(model: Any, sources: Sources) -> Gathered:
-    """
-    Read samples for a model, and say what did not match.
-
-    Parameters
-    ----------
-    model : BEMKLClassifier or BEMKLRegressor
-        A model that `bemkl fit` saved.
-    sources : Sources
-        The files.
-
-    Returns
-    -------
-    Gathered
-        The samples.
-    """
+    """Read samples for a model, and say what did not match."""
     from sklearn.base import is_classifier
 
     from bemkl.files import InputError, Recipe, new_samples

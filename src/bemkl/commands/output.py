@@ -24,28 +24,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def print_json(values: Any) -> None:
-    """
-    Print a result for machines.
-
-    Parameters
-    ----------
-    values : Any
-        Dicts, lists, text, numbers and arrays; what is not finite becomes null.
-    """
+    """Print a result for machines."""
     write_result(visible_json(json.dumps(_plain(values), ensure_ascii=not speaks_unicode(), indent=1)) + "\n")
 
 
 def print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """
-    Print rows for people.
-
-    Parameters
-    ----------
-    title : str
-        What they are.
-    rows : sequence of mappings
-        The rows, all with the same keys, which become the header.
-    """
+    """Print rows for people."""
     from rich.table import Table
     from rich.text import Text
 
@@ -60,14 +44,7 @@ def print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_rich(*parts: RenderableType) -> None:
-    """
-    Print a result that has a layout.
-
-    Parameters
-    ----------
-    *parts : renderables of rich
-        One below the other, as wide as the terminal; of a fixed width where there is none.
-    """
+    """Print a result that has a layout."""
     from rich.console import Console
 
     console = Console(emoji=False)
@@ -81,28 +58,7 @@ def print_rich(*parts: RenderableType) -> None:
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), delimiter: str = ",") -> str:
-    r"""
-    Write rows as CSV. Text that a spreadsheet would run as a formula gets a single quote in front.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        The rows, all with the same keys, which become the header.
-    columns : sequence of str
-        The header, if there are no rows.
-    delimiter : str
-        What is between cells.
-
-    Returns
-    -------
-    str
-        The text, with a line end after each row.
-
-    Examples
-    --------
-    >>> as_csv([{"id": "a,b", "value": 0.5}, {"id": "=1+1", "value": -0.5}])
-    'id,value\n"a,b",0.5\n\'=1+1,-0.5\n'
-    """
+    """Write rows as CSV. Text that a spreadsheet would run as a formula gets a single quote in front."""
     from bemkl.files import guarded
 
     lines = [list(map(str, rows[0] if rows else columns))]
@@ -111,32 +67,12 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), delim
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
-    """
-    Print rows as CSV.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        The rows, all with the same keys, which become the header.
-    columns : sequence of str
-        The header, if there are no rows.
-    """
+    """Print rows as CSV."""
     write_data(as_csv(rows, columns))
 
 
 def refuse_csv(path: Path, *, force: bool, inputs: Iterable[Path]) -> None:
-    """
-    Refuse a place where no CSV can be or should be written.
-
-    Parameters
-    ----------
-    path : Path
-        Where it is to be.
-    force : bool
-        Whether an older file may be replaced.
-    inputs : iterable of Path
-        Files that are read.
-    """
+    """Refuse a place where no CSV can be or should be written."""
     from bemkl.files import InputError, refuse_output
 
     if path.suffix.lower() in (".parquet", ".npy", ".npz", ".mat", ".json", ".xlsx"):
@@ -145,18 +81,7 @@ def refuse_csv(path: Path, *, force: bool, inputs: Iterable[Path]) -> None:
 
 
 def save_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
-    """
-    Save rows as CSV, or with tabs between cells where the name of the file says so.
-
-    Parameters
-    ----------
-    path : Path
-        Where to.
-    rows : sequence of mappings
-        The rows, all with the same keys, which become the header.
-    columns : sequence of str
-        The header, if there are no rows.
-    """
+    """Save rows as CSV, or with tabs between cells where the name of the file says so."""
     from bemkl.files import delimiter_of, write_whole
 
     write_whole(path, as_csv(rows, columns, delimiter_of(path)).encode("utf-8", "backslashreplace"))
@@ -164,21 +89,7 @@ def save_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[st
 
 @contextmanager
 def progress(what: str, steps: int) -> Iterator[Callable[[], None]]:
-    """
-    Show how far long work is, on a terminal only.
-
-    Parameters
-    ----------
-    what : str
-        What is being done.
-    steps : int
-        Number of steps.
-
-    Yields
-    ------
-    callable
-        To be called after each step.
-    """
+    """Show how far long work is, on a terminal only."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -28,22 +28,11 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """
-    Why a command ended early.
+    """Why a command ended early."""
 
-    Parameters
-    ----------
-    what : str
-        What is wrong; nothing if there is nothing to say.
-    advice : str
-        The way out.
-    exit_code : int
-        What scripts see.
-    """
-
-    what: str
-    advice: str
-    exit_code: int
+    what: str  # what is wrong; nothing if there is nothing to say
+    advice: str  # the way out
+    exit_code: int  # what scripts see
 
     @property
     def lines(self) -> list[str]:
@@ -54,19 +43,7 @@ class Refusal:
 
 
 def refusal(error: Exception) -> Refusal:
-    """
-    Explain an error.
-
-    Parameters
-    ----------
-    error : Exception
-        What a command ended with.
-
-    Returns
-    -------
-    Refusal
-        The explanation.
-    """
+    """Explain an error."""
     if isinstance(error, click.ClickException):
         return _of_click(error)
     if isinstance(error, OSError):

@@ -58,45 +58,16 @@ class _PriorType(click.ParamType[str | tuple[float, float]]):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """
-    What a user asks of the model.
+    """What a user asks of the model."""
 
-    Parameters
-    ----------
-    bank : str
-        Name of the bank, for tables and views.
-    task : str or None
-        "classification" or "regression", if the user said so.
-    parameters : dict of str to Any
-        Parameters of both estimators.
-    of_classifier : dict of str to Any
-        Parameters that only the classifier has.
-    of_regressor : dict of str to Any
-        Parameters that only the regressor has.
-    """
-
-    bank: str
-    task: str | None
-    parameters: dict[str, Any]
-    of_classifier: dict[str, Any]
-    of_regressor: dict[str, Any]
+    bank: str  # name of the bank, for tables and views
+    task: str | None  # "classification" or "regression", if the user said so
+    parameters: dict[str, Any]  # parameters of both estimators
+    of_classifier: dict[str, Any]  # parameters that only the classifier has
+    of_regressor: dict[str, Any]  # parameters that only the regressor has
 
     def estimator(self, task: str, X: Any) -> Any:
-        """
-        Return the estimator, not fitted.
-
-        Parameters
-        ----------
-        task : {"classification", "regression"}
-            What it has to predict.
-        X : Any
-            The samples that it will be fitted on.
-
-        Returns
-        -------
-        BEMKLClassifier or BEMKLRegressor
-            The estimator.
-        """
+        """Return the estimator, not fitted."""
         from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
         from bemkl.files import Mixed
         from bemkl.kernels import KernelStack, named_bank
@@ -107,14 +78,7 @@ class Settings:
         return BEMKLRegressor(kernels, **self.parameters, **self.of_regressor)
 
     def as_json(self) -> dict[str, Any]:
-        """
-        Return the settings for a record of what was done.
-
-        Returns
-        -------
-        dict of str to Any
-            Names and values, as JSON has them.
-        """
+        """Return the settings for a record of what was done."""
         return {"bank": self.bank, "task": self.task} | self.parameters | self.of_classifier | self.of_regressor
 
 
@@ -208,19 +172,7 @@ MODEL_OPTIONS = [
 
 
 def take_settings(options: dict[str, Any]) -> Settings:
-    """
-    Take the options of the model out of those of a command.
-
-    Parameters
-    ----------
-    options : dict of str to Any
-        All options; `MODEL_OPTIONS` are no more among them afterwards.
-
-    Returns
-    -------
-    Settings
-        What the user asks of the model.
-    """
+    """Take the options of the model out of those of a command."""
     parameters = {name: options.pop(name) for name in _SHARED} | {"random_state": options.pop("seed")}
     of_classifier = {name: options.pop(name) for name in ("multiclass", "pool_prior", "margin")}
     of_regressor = {"noise_prior": options.pop("noise_prior")}

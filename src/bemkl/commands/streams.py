@@ -12,19 +12,7 @@ from bemkl.visible import visible
 
 
 def write_result(text: str) -> None:
-    """
-    Write a result to the standard output, all of it at once.
-
-    Parameters
-    ----------
-    text : str
-        What to write, with its ends of lines. What the encoding of the output lacks becomes an escape.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
+    """Write a result to the standard output, all of it at once."""
     # Python has no stream where a shell closed it, and would drop the result without a word.
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
@@ -34,39 +22,18 @@ def write_result(text: str) -> None:
 
 
 def write_data(text: str) -> None:
-    """
-    Write a result whose values come from files: as they are, or made visible where a terminal shows them.
-
-    Parameters
-    ----------
-    text : str
-        What to write, with its ends of lines.
-    """
+    """Write a result whose values come from files: as they are, or made visible where a terminal shows them."""
     on_terminal = sys.stdout is not None and sys.stdout.isatty()
     write_result(visible(text, keep="\n\t") if on_terminal else text)
 
 
 def speaks_unicode() -> bool:
-    """
-    Tell whether the standard output takes all characters.
-
-    Returns
-    -------
-    bool
-        Whether its encoding is one of Unicode.
-    """
+    """Tell whether the standard output takes all characters."""
     return sys.stdout is None or sys.stdout.encoding.lower().startswith("utf")
 
 
 def say(*sentences: str) -> None:
-    """
-    Tell the user something that is not the result; what cannot be told is no reason to stop.
-
-    Parameters
-    ----------
-    *sentences : str
-        Lines for the standard error.
-    """
+    """Tell the user something that is not the result; what cannot be told is no reason to stop."""
     try:
         if sys.stderr is not None:
             sys.stderr.writelines(f"{visible(sentence)}\n" for sentence in sentences)

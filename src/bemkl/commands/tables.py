@@ -6,24 +6,7 @@ from typing import Any
 
 
 def weight_table(model: Any, coverage: float = 0.95, *, rounded: bool = False) -> list[dict[str, Any]]:
-    """
-    Return the kernel weights, largest first.
-
-    Parameters
-    ----------
-    model : BEMKLClassifier or BEMKLRegressor
-        A fitted model.
-    coverage : float
-        Probability of the intervals.
-    rounded : bool
-        Whether numbers have only the digits that are worth reading.
-
-    Returns
-    -------
-    list of dict
-        Kernel, weight, deviation, interval, share and whether the kernel is selected; the class first where each has
-        weights of its own, one class after the other.
-    """
+    """Return the kernel weights, largest first."""
     from bemkl.estimators.summary import WeightTable
 
     table = model.summary(coverage, rounded=rounded)
@@ -53,21 +36,7 @@ def _selected(model: Any) -> set[tuple[Any, str]]:
 
 
 def top_of_each(rows: list[dict[str, Any]], top: int | None) -> list[dict[str, Any]]:
-    """
-    Keep the first rows of each class.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Rows of `weight_table`.
-    top : int or None
-        How many; None for all.
-
-    Returns
-    -------
-    list of dict
-        These.
-    """
+    """Keep the first rows of each class."""
     seen: dict[Any, int] = {}
     kept = []
     for row in rows:

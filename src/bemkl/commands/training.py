@@ -12,21 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_training(sources: Sources, task: str | None) -> Gathered:
-    """
-    Read training samples, and say what did not match and what the task is.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    task : {"classification", "regression"} or None
-        What the user said the target is.
-
-    Returns
-    -------
-    Gathered
-        The samples.
-    """
+    """Read training samples, and say what did not match and what the task is."""
     from bemkl.files import training_samples
 
     gathered = training_samples(sources, task)
@@ -36,23 +22,7 @@ def read_training(sources: Sources, task: str | None) -> Gathered:
 
 
 def preparation(sources: Sources, settings: Settings, X: Any) -> list[Any]:
-    """
-    Return what has to be done to samples from files before an estimator takes them.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    settings : Settings
-        What the user asks of the model.
-    X : Any
-        The samples.
-
-    Returns
-    -------
-    list of transformers
-        One that is not fitted for matrices, none for tables.
-    """
+    """Return what has to be done to samples from files before an estimator takes them."""
     from bemkl.files import KernelRepair, Mixed, MixedKernels
     from bemkl.kernels import KernelStack, named_bank
 

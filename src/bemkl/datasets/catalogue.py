@@ -15,49 +15,23 @@ _FLOWERS102 = "Nilsback and Zisserman, Automated flower classification over a la
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """
-    What the catalogue knows of one data set.
+    """What the catalogue knows of one data set."""
 
-    Parameters
-    ----------
-    name : str
-        Its name, and that of its folder and file.
-    kind : "binary", "multiclass", "multilabel" or "regression"
-        What there is to predict.
-    rows : int
-        Number of samples; 0 where it depends on the split.
-    columns : int or dict of int
-        Number of features, or that of each view in their order; number of published matrices.
-    target : str
-        What the response is, in a few words.
-    licence : str
-        Terms of the data, as far as they are known.
-    citation : str
-        Whom to cite.
-    checksum : str
-        Digest of the right values; empty for published matrices, of which none was at hand.
-    target_names : tuple of str
-        Names of the classes, or of the one response; empty where they come with the data or are not known.
-    ignored : tuple of str
-        Columns of the table that are neither feature nor response.
-    files : tuple of str
-        Files of published matrices, or patterns of their names; empty for sets in this library's own format.
-    home_page : str
-        Where published matrices are given out.
-    """
-
-    name: str
-    kind: Kind
-    rows: int
+    name: str  # its name, and that of its folder and file
+    kind: Kind  # what there is to predict
+    rows: int  # number of samples; 0 where it depends on the split
+    # number of features, or that of each view in their order; number of published matrices
     columns: int | dict[str, int]
-    target: str
-    licence: str
-    citation: str
-    checksum: str = ""
+    target: str  # what the response is, in a few words
+    licence: str  # terms of the data, as far as they are known
+    citation: str  # whom to cite
+    checksum: str = ""  # digest of the right values; empty for published matrices, of which none was at hand
+    # names of the classes, or of the one response; empty where they come with the data or are not known
     target_names: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()  # columns of the table that are neither feature nor response
+    # files of published matrices, or patterns of their names; empty for sets in this library's own format
     files: tuple[str, ...] = ()
-    home_page: str = ""
+    home_page: str = ""  # where published matrices are given out
 
     @property
     def views(self) -> tuple[str, ...]:

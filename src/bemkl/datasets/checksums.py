@@ -20,26 +20,7 @@ def value_checksum(X: Array | dict[str, Array], y: npt.NDArray[Any]) -> str:
     """
     Digest of the rows of samples and responses: six significant digits, whatever the order of the rows.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or dict of these
-        The samples; NaN is a value of its own.
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Labels or responses; strings count as their position among the sorted classes.
-
-    Returns
-    -------
-    str
-        The digest (SHA-256), 64 hexadecimal digits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y = np.array([[0.1, 2.0], [3.0, 4.0]]), np.array(["b", "a"])
-    >>> value_checksum(X, y)[:8]
-    '7e2d2d23'
-    >>> value_checksum(X[::-1] * (1.0 + 1e-12), np.array([0, 1]))[:8]
-    '7e2d2d23'
+    Shapes: X (n_samples, n_features), y (n_samples,) or (n_samples, n_outputs).
     """
     responses = np.unique(y, return_inverse=True)[1] if y.dtype.kind in "OU" else y
     views = list(X.values()) if isinstance(X, dict) else [X]
@@ -52,19 +33,7 @@ def value_checksum(X: Array | dict[str, Array], y: npt.NDArray[Any]) -> str:
 
 
 def array_checksum(arrays: Iterable[npt.NDArray[Any]]) -> str:
-    """
-    Digest of arrays as they are, in their order.
-
-    Parameters
-    ----------
-    arrays : iterable of ndarray
-        The arrays.
-
-    Returns
-    -------
-    str
-        The digest (SHA-256), 64 hexadecimal digits.
-    """
+    """Digest of arrays as they are, in their order."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())

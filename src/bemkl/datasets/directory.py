@@ -20,21 +20,7 @@ _Arrays = dict[str, npt.NDArray[Any]]
 
 
 def read_directory(entry: Entry, folder: Path) -> Values | None:
-    """
-    Read a data set from `<folder>/<name>/<name>.csv` or `.npz`.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-    folder : Path
-        The folder that has a folder for each data set.
-
-    Returns
-    -------
-    Values or None
-        The values, in the order of the file; None if there is no such file.
-    """
+    """Read a data set from `<folder>/<name>/<name>.csv` or `.npz`."""
     table, archive = (folder / entry.name / f"{entry.name}.{ending}" for ending in ("csv", "npz"))
     if table.is_file():
         return read_table(entry, table)
@@ -42,21 +28,7 @@ def read_directory(entry: Entry, folder: Path) -> Values | None:
 
 
 def read_table(entry: Entry, path: Path) -> Values:
-    """
-    Read a table: a header, numbers, and the responses in the last columns, `target` or `target_*`.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Values
-        The values; a response of a regression may be an empty cell, which is NaN.
-    """
+    """Read a table: a header, numbers, and the responses in the last columns, `target` or `target_*`."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = list(csv.reader(file)) or [[]]
     targets = [name for name in header if name == "target" or name.startswith("target_")]
@@ -100,18 +72,6 @@ def read_archive(entry: Entry, path: Path) -> Values:
 
     Where training and test samples are stored apart (`X_<view>_train`, `y_train` and the like), they are stacked in
     this order; a view that the test samples lack is NaN for them.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Values
-        The values, with the predefined splits where the archive has them.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:

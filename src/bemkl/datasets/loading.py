@@ -89,19 +89,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, check: bool
 
 
 def find_entry(name: str) -> Entry:
-    """
-    Look a name up in the catalogue.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-
-    Returns
-    -------
-    Entry
-        What the catalogue knows of the set.
-    """
+    """Look a name up in the catalogue."""
     if name in CATALOGUE:
         return CATALOGUE[name]
     close = difflib.get_close_matches(str(name), CATALOGUE, n=3, cutoff=0.5)

@@ -70,25 +70,13 @@ def _one_hot(X: Array, names: list[str]) -> _Columns:
 
 
 class Recipe(NamedTuple):
-    """
-    Where OpenML has a data set, and what has to be done to it.
+    """Where OpenML has a data set, and what has to be done to it."""
 
-    Parameters
-    ----------
-    identifiers : tuple of int
-        Numbers of its tables, the features of which stand side by side.
-    classes : tuple of str
-        The labels there, in the order of the labels here; empty for a regression.
-    prepare : callable
-        From features and their names to those of this catalogue.
-    n_outputs : int
-        Number of responses.
-    """
-
-    identifiers: tuple[int, ...]
-    classes: tuple[str, ...] = ()
+    identifiers: tuple[int, ...]  # numbers of its tables, the features of which stand side by side
+    classes: tuple[str, ...] = ()  # the labels there, in the order of the labels here; empty for a regression
+    # from features and their names to those of this catalogue
     prepare: Callable[[Array, list[str]], _Columns] = _as_they_are
-    n_outputs: int = 1
+    n_outputs: int = 1  # number of responses
 
 
 RECIPES = {
@@ -112,21 +100,6 @@ def read_openml(entry: Entry) -> Values:
     Download a data set from OpenML with scikit-learn, which keeps a copy, and prepare it.
 
     Rows with a missing feature are left out, as those of breast and autompg are.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-
-    Returns
-    -------
-    Values
-        The values, in OpenML's order of rows.
-
-    Raises
-    ------
-    SourceUnavailable
-        If OpenML does not have it under a known number, cannot be reached, or has a table of another form.
     """
     recipe = RECIPES.get(entry.name)
     if recipe is None:

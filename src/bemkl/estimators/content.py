@@ -29,23 +29,6 @@ def key_of(parts: list[Any]) -> str | None:
     The order of views, columns and parameters counts, and so does the precision of numbers. Open files, arrays that are
     computed when they are read, and other objects whose content is not known have no key, because they may be read
     differently the next time.
-
-    Parameters
-    ----------
-    parts : list
-        Samples and settings: numbers, strings, arrays, sparse matrices, tables, and lists or dicts of these.
-
-    Returns
-    -------
-    str or None
-        The key; None if some content is not known.
-
-    Examples
-    --------
-    >>> key_of([{"u": [1.0], "v": [2.0]}]) == key_of([{"v": [2.0], "u": [1.0]}])
-    False
-    >>> key_of([object()]) is None
-    True
     """
     try:
         key: str = joblib.hash(_content(parts))

@@ -28,28 +28,13 @@ _PATIENCE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """
-    How hard to try.
+    """How hard to try."""
 
-    Parameters
-    ----------
-    max_iter : int
-        Most iterations of a run.
-    tol : float or None
-        Relative change of the bound at which a run stops.
-    n_init : int
-        Number of starts; the first is the deterministic one, the others have random kernel weights.
-    n_jobs : int or None
-        Number of runs at the same time, in joblib's way of counting.
-    verbose : int
-        How much to show.
-    """
-
-    max_iter: Any
-    tol: Any
-    n_init: Any
-    n_jobs: Any
-    verbose: Any
+    max_iter: Any  # most iterations of a run
+    tol: Any  # relative change of the bound at which a run stops
+    n_init: Any  # number of starts; the first is the deterministic one, the others have random kernel weights
+    n_jobs: Any  # number of runs at the same time, in joblib's way of counting
+    verbose: Any  # how much to show
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""
@@ -74,24 +59,6 @@ def fit_problems(
 
     An interrupt from the keyboard ends every run after the iteration it is in, and a run that had none yet after its
     first. A second interrupt is raised.
-
-    Parameters
-    ----------
-    problems : sequence of Problem
-        What is to be fitted.
-    labels : sequence of str
-        What to call each in the progress report.
-    starts : sequence of State or None
-        Where to start each.
-    effort : Effort
-        How hard to try.
-    rng : numpy.random.Generator
-        Draws for the starts after the first.
-
-    Returns
-    -------
-    list of FitResult
-        The result of each problem with the highest bound.
     """
     jobs = [(p, n, rng.spawn(1)[0] if n else None) for p in range(len(problems)) for n in range(effort.n_init)]
     names = [labels[p] + (f", start {n + 1}" if effort.n_init > 1 else "") for p, n, _ in jobs]

@@ -19,29 +19,7 @@ def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], 
     """
     Read the labels of a classifier.
 
-    Parameters
-    ----------
-    name : str
-        Name of the classifier, for the error.
-    y : array_like of shape (n_samples,) or (n_samples, n_labels)
-        Labels.
-    unlabeled : Any
-        What stands for a label that is not known; False if all are.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        The classes.
-    signs : ndarray of shape (n_samples, n_outputs)
-        -1 or +1 for each class, only the second of two; 0 where a sample has no label.
-    several : bool
-        Whether a sample may have several labels.
-
-    Examples
-    --------
-    >>> classes, signs, _ = encode_labels("Classifier", ["no", "yes", "?"], "?")
-    >>> signs.T
-    array([[-1.,  1.,  0.]])
+    Shapes: y (n_samples,) or (n_samples, n_labels); returns classes (n_classes,), signs (n_samples, n_outputs).
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -68,27 +46,7 @@ def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], 
 
 
 def of_one_kind(y: Any) -> Any:
-    """
-    Read labels without turning numbers into strings, and refuse missing ones.
-
-    Parameters
-    ----------
-    y : array_like
-        Labels, in any form.
-
-    Returns
-    -------
-    Any
-        An array of numbers or of strings, where there was a vector of objects; else what came.
-
-    Examples
-    --------
-    >>> of_one_kind(np.array([0, 1], dtype=object)).dtype.kind
-    'i'
-    >>> of_one_kind([0, "one"])
-    Traceback (most recent call last):
-    ValueError: y: expected labels of one kind, got 0 (int) and 'one' (str). Make them all strings, or all numbers.
-    """
+    """Read labels without turning numbers into strings, and refuse missing ones."""
     if hasattr(y, "isna") and np.any(y.isna()):
         raise ValueError("y: some labels are missing. Leave those samples out, or pass unlabeled=None.")
     if isinstance(y, Mapping):
@@ -110,21 +68,7 @@ def of_one_kind(y: Any) -> Any:
 
 
 def labelled(y: Any, unlabeled: Any) -> npt.NDArray[np.bool_]:
-    """
-    Say which samples have a label.
-
-    Parameters
-    ----------
-    y : array_like of shape (n_samples,)
-        Labels.
-    unlabeled : Any
-        What stands for none; None, NaN and the like are all the same.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_samples,)
-        Whether each has one.
-    """
+    """Say which samples have a label. Shapes: y (n_samples,); returns (n_samples,)."""
     if is_missing(unlabeled):
         return np.array([not is_missing(value) for value in y], dtype=bool)
     return np.array([is_missing(value) or value != unlabeled for value in y], dtype=bool)
@@ -164,19 +108,7 @@ def _encode_some(y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]
 
 
 def is_missing(value: Any) -> bool:
-    """
-    Tell None, NaN and what pandas has for them from values.
-
-    Parameters
-    ----------
-    value : Any
-        A label or target.
-
-    Returns
-    -------
-    bool
-        Whether it stands for nothing.
-    """
+    """Tell None, NaN and what pandas has for them from values."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
@@ -184,15 +116,7 @@ def class_probabilities(positive: Array) -> Array:
     """
     Make probabilities of the classes of those that each class was told from the rest with.
 
-    Parameters
-    ----------
-    positive : ndarray of shape (n_samples, n_outputs)
-        Probability of each output being positive; one output for two classes.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        Probabilities that sum to one.
+    Shapes: positive (n_samples, n_outputs); returns (n_samples, n_classes).
     """
     if positive.shape[1] == 1:
         return np.hstack([1.0 - positive, positive])

@@ -38,26 +38,7 @@ _BOLD = _PLAIN | {"free": NewtonWeights(), "factorized": Factorized(bold=True)}
 
 
 def gamma_prior(name: str, value: Any) -> Gamma:
-    """
-    Read the prior of a precision.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    value : {"dense", "sparse"}, (float, float) or Gamma
-        A named prior, or shape and scale.
-
-    Returns
-    -------
-    Gamma
-        The prior.
-
-    Examples
-    --------
-    >>> float(gamma_prior("kernel_prior", (2.0, 0.5)).mean)
-    1.0
-    """
+    """Read the prior of a precision."""
     if isinstance(value, Gamma) and np.ndim(value.mean) == 0:
         return value
     if isinstance(value, str) and value in _NAMED:
@@ -73,24 +54,7 @@ def gamma_prior(name: str, value: Any) -> Gamma:
 
 
 def intermediate_prior(value: Any) -> Precision:
-    """
-    Read the deviation of the intermediate outputs.
-
-    Parameters
-    ----------
-    value : float or "learn"
-        A known standard deviation, or the wish to learn it.
-
-    Returns
-    -------
-    PointMass or Gamma
-        Prior of the precision.
-
-    Examples
-    --------
-    >>> float(intermediate_prior(0.5).mean)
-    4.0
-    """
+    """Read the deviation of the intermediate outputs."""
     if isinstance(value, str) and value == "learn":
         return DENSE
     try:
@@ -103,19 +67,7 @@ def intermediate_prior(value: Any) -> Precision:
 
 
 def read_priors(estimator: Any) -> Priors:
-    """
-    Read the priors of an estimator.
-
-    Parameters
-    ----------
-    estimator : Any
-        Has the parameters sample_prior, bias_prior, kernel_prior and intermediate_std.
-
-    Returns
-    -------
-    Priors
-        The priors.
-    """
+    """Read the priors of an estimator."""
     return Priors(
         sample=gamma_prior("sample_prior", estimator.sample_prior),
         bias=gamma_prior("bias_prior", estimator.bias_prior),
@@ -125,28 +77,7 @@ def read_priors(estimator: Any) -> Priors:
 
 
 def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None = None) -> dict[str, Any]:
-    """
-    Find the strategies of a family of weights and an acceleration.
-
-    Parameters
-    ----------
-    weights : {"free", "nonnegative", "factorized", "spike_slab"}
-        What the user passed.
-    acceleration : {"newton"} or None
-        What the user passed.
-    pool_prior : Gamma, optional
-        Prior of the precisions of weights around common ones; None where no weights are pooled.
-
-    Returns
-    -------
-    dict
-        Strategies for weights and pair, by their names in `Problem`.
-
-    Examples
-    --------
-    >>> find_strategies("factorized", None)
-    {'weights': Factorized(bold=False), 'pair': Plain()}
-    """
+    """Find the strategies of a family of weights and an acceleration."""
     if acceleration not in ("newton", None):
         raise ValueError(f'acceleration: expected "newton" or None, got {acceleration!r}.')
     known = _PLAIN if acceleration is None else _BOLD
@@ -165,54 +96,18 @@ def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """
-    Read where draws come from.
-
-    Parameters
-    ----------
-    random_state : int, RandomState or None
-        What the user passed, in scikit-learn's way.
-
-    Returns
-    -------
-    numpy.random.Generator
-        The draws; other ones each time for a RandomState or None.
-    """
+    """Read where draws come from."""
     with explained("random_state", "Pass a whole number from 0 on, a numpy.random.RandomState, or None."):
         return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
 def factor_tolerance(value: Any) -> float | None:
-    """
-    Check the accuracy of factored kernels.
-
-    Parameters
-    ----------
-    value : float or None
-        What the user passed.
-
-    Returns
-    -------
-    float or None
-        The accuracy; None for full matrices.
-    """
+    """Check the accuracy of factored kernels."""
     return None if value is None else fraction("factor_tol", value)
 
 
 def probability_of(coverage: Any) -> float:
-    """
-    Check the probability of an interval.
-
-    Parameters
-    ----------
-    coverage : float
-        What the user passed.
-
-    Returns
-    -------
-    float
-        The probability, above 0 and below 1.
-    """
+    """Check the probability of an interval."""
     probability = float(finite_number("coverage", coverage, least=0.0))
     if probability >= 1.0:
         raise ValueError(f"coverage: expected a probability below 1, got {coverage!r}.")
@@ -220,22 +115,5 @@ def probability_of(coverage: Any) -> float:
 
 
 def interval_width(coverage: Any) -> float:
-    """
-    Half the width of a central interval of the standard normal distribution.
-
-    Parameters
-    ----------
-    coverage : float
-        Probability of the interval.
-
-    Returns
-    -------
-    float
-        The half width.
-
-    Examples
-    --------
-    >>> round(interval_width(0.95), 2)
-    1.96
-    """
+    """Half the width of a central interval of the standard normal distribution."""
     return float(ndtri(0.5 + 0.5 * probability_of(coverage)))

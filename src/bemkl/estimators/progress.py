@@ -30,14 +30,7 @@ class Screen(Protocol):
 
 
 class Bars:
-    """
-    A bar a run on a terminal.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        The terminal.
-    """
+    """A bar a run on a terminal."""
 
     def __init__(self, console: Console) -> None:
         columns = TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[text]}")
@@ -46,20 +39,7 @@ class Bars:
         self._live.start()
 
     def show(self, label: str, iteration: int, left: int | None, text: str) -> None:
-        """
-        Move the bar of a run.
-
-        Parameters
-        ----------
-        label : str
-            Name of the run.
-        iteration : int
-            Iterations done.
-        left : int or None
-            Iterations left, if known.
-        text : str
-            A line about the run.
-        """
+        """Move the bar of a run."""
         if label not in self._tasks:
             self._tasks[label] = self._live.add_task(label, total=None, text="")
         total = None if left is None else iteration + left
@@ -81,20 +61,7 @@ class Cell:
         self._last = 0.0
 
     def show(self, label: str, iteration: int, left: int | None, text: str) -> None:
-        """
-        Move the bar of a run.
-
-        Parameters
-        ----------
-        label : str
-            Name of the run.
-        iteration : int
-            Iterations done.
-        left : int or None
-            Iterations left, if known.
-        text : str
-            A line about the run.
-        """
+        """Move the bar of a run."""
         extent = "" if left is None else f' value="{iteration}" max="{iteration + left}"'
         self._rows[label] = f"<div>{html.escape(label)} <progress{extent}></progress> {html.escape(text)}</div>"
         if left == 0 or time.perf_counter() - self._last > _PAUSE:
@@ -107,36 +74,14 @@ class Cell:
 
 
 class Lines:
-    """
-    Lines in a log: at iterations 1, 2, 4, 8, ... and the last one, or at all.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        The log.
-    every : bool
-        Whether to write a line for every iteration.
-    """
+    """Lines in a log: at iterations 1, 2, 4, 8, ... and the last one, or at all."""
 
     def __init__(self, console: Console, *, every: bool) -> None:
         self._console = console
         self._every = every
 
     def show(self, label: str, iteration: int, left: int | None, text: str) -> None:
-        """
-        Write a line about a run.
-
-        Parameters
-        ----------
-        label : str
-            Name of the run.
-        iteration : int
-            Iterations done.
-        left : int or None
-            Iterations left, if known.
-        text : str
-            A line about the run.
-        """
+        """Write a line about a run."""
         if self._every or left == 0 or iteration & (iteration - 1) == 0:
             self._console.print(f"{label}: {text}", highlight=False, markup=False)
 
@@ -145,25 +90,7 @@ class Lines:
 
 
 class FitProgress:
-    """
-    Shows how runs go on.
-
-    Parameters
-    ----------
-    verbose : int
-        0 for silence, 1 for a bar or some lines, 2 for a line an iteration in a log.
-    max_iter : int
-        Most iterations of a run.
-    tol : float or None
-        Relative change of the bound at which a run stops.
-    console : rich.console.Console, optional
-        Where to write; standard output without it.
-
-    Examples
-    --------
-    >>> with FitProgress(0, 100, 1e-5) as progress:
-    ...     watch = progress.watch("fit", 50)
-    """
+    """Shows how runs go on."""
 
     def __init__(self, verbose: int, max_iter: int, tol: float | None, console: Console | None = None) -> None:
         self._verbose = int(verbose)
@@ -192,21 +119,7 @@ class FitProgress:
             self._screen.close()
 
     def watch(self, label: str, n_observations: int) -> Watch:
-        """
-        Return what a run calls after each iteration.
-
-        Parameters
-        ----------
-        label : str
-            Name of the run.
-        n_observations : int
-            Number of labels or responses that it learns from.
-
-        Returns
-        -------
-        callable
-            Takes the number of the iteration, the posterior and the bound; never asks to stop.
-        """
+        """Return what a run calls after each iteration."""
         started, bounds = time.perf_counter(), list[float]()
 
         def look(iteration: int, state: State, bound: float) -> bool:
@@ -221,30 +134,7 @@ class FitProgress:
 
 
 def iterations_left(bounds: list[float], max_iter: int, tol: float | None, n_observations: int) -> int | None:
-    """
-    Guess how many iterations a run still needs, from how fast the changes of its bound shrink.
-
-    Parameters
-    ----------
-    bounds : list of float
-        Bounds so far.
-    max_iter : int
-        Most iterations.
-    tol : float or None
-        Relative change of the bound at which the run stops.
-    n_observations : int
-        Number of labels or responses that it learns from.
-
-    Returns
-    -------
-    int or None
-        The guess; 0 where the run is over, None where it is too early to tell.
-
-    Examples
-    --------
-    >>> iterations_left([-100.0 - 2.0**-k for k in range(8)], max_iter=1000, tol=1e-5, n_observations=50)
-    3
-    """
+    """Guess how many iterations a run still needs, from how fast the changes of its bound shrink."""
     most = max_iter - len(bounds)
     if tol is None or most == 0:
         return most
@@ -261,25 +151,7 @@ def iterations_left(bounds: list[float], max_iter: int, tol: float | None, n_obs
 
 
 def describe(iteration: int, state: State, bounds: list[float], seconds: float | None) -> str:
-    """
-    Describe a run in a line.
-
-    Parameters
-    ----------
-    iteration : int
-        Number of the iteration.
-    state : State
-        The posterior.
-    bounds : list of float
-        Bounds so far.
-    seconds : float or None
-        Time that is left, by a guess.
-
-    Returns
-    -------
-    str
-        The line.
-    """
+    """Describe a run in a line."""
     change = f"{bounds[-1] - bounds[-2]:+.2g}" if len(bounds) > 1 else "start"
     active = selected(state.weights.moments(0).mean)
     text = f"iteration {iteration}, bound {bounds[-1]:.6g} ({change}), {active.sum()} of {len(active)} kernels active"

@@ -11,32 +11,8 @@ def normalised(responses: Array, *, normalise: bool) -> tuple[Array, Array, Arra
     """
     Standardise responses.
 
-    Parameters
-    ----------
-    responses : ndarray of shape (n_samples, n_outputs)
-        Responses, finite.
-    normalise : bool
-        Whether they are standardised; only their range is checked otherwise.
-
-    Returns
-    -------
-    normalised : ndarray of shape (n_samples, n_outputs)
-        Offset and scale taken off the responses.
-    offset : ndarray of shape (n_outputs,)
-        The means, or 0.
-    scale : ndarray of shape (n_outputs,)
-        The deviations, or 1; also 1 for a constant response.
-
-    Raises
-    ------
-    ValueError
-        If a response is out of range.
-
-    Examples
-    --------
-    >>> values, offset, scale = normalised(np.array([[1.0], [3.0]]), normalise=True)
-    >>> values.ravel(), offset, scale
-    (array([-1.,  1.]), array([2.]), array([1.]))
+    Shapes: responses (n_samples, n_outputs); returns normalised (n_samples, n_outputs), offset (n_outputs,), scale
+    (n_outputs,).
     """
     refuse_out_of_range("y", responses, "Use another unit, or take logarithms.")
     if not normalise:

@@ -18,28 +18,7 @@ def share_of_labels(
     """
     Return the share of samples whose label was predicted.
 
-    Parameters
-    ----------
-    y : array_like of shape (n_samples,)
-        Labels.
-    found : ndarray of shape (n_samples,)
-        Predicted ones.
-    classes : ndarray of shape (n_classes,)
-        The classes of training; others count as wrong, with a warning.
-    unlabeled : Any
-        What stands for a label that is not known, whose samples do not count; False if all are.
-    sample_weight : array_like of shape (n_samples,), optional
-        Weights of the samples.
-
-    Returns
-    -------
-    float
-        The share.
-
-    Examples
-    --------
-    >>> share_of_labels(["a", "b", None], np.array(["a", "a", "b"]), np.array(["a", "b"]), None)
-    0.5
+    Shapes: y (n_samples,), found (n_samples,), classes (n_classes,), sample_weight (n_samples,).
     """
     with explained("y", "Pass a label for each sample of X."):
         labels = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
@@ -63,24 +42,7 @@ def share_of_rows(y: Any, found: npt.NDArray[Any], sample_weight: Any = None) ->
     """
     Return the share of samples all of whose labels were predicted.
 
-    Parameters
-    ----------
-    y : array_like or sparse matrix of shape (n_samples, n_labels)
-        Zeros and ones.
-    found : ndarray of shape (n_samples, n_labels)
-        Predicted ones.
-    sample_weight : array_like of shape (n_samples,), optional
-        Weights of the samples.
-
-    Returns
-    -------
-    float
-        The share.
-
-    Examples
-    --------
-    >>> share_of_rows([[1, 0], [1, 1]], np.array([[1, 0], [0, 1]]))
-    0.5
+    Shapes: y (n_samples, n_labels), found (n_samples, n_labels), sample_weight (n_samples,).
     """
     table = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     labels = finite_array("y", table.astype(np.float64) if table.dtype == bool else table)

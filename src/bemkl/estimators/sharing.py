@@ -15,14 +15,7 @@ from bemkl.arrays import whole_number
 
 
 class Memo:
-    """
-    Results by content of what they were computed from; the ones not used for longest go first.
-
-    Parameters
-    ----------
-    max_bytes : int
-        Most memory for the results.
-    """
+    """Results by content of what they were computed from; the ones not used for longest go first."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -36,23 +29,7 @@ class Memo:
         self._running: dict[str, Future[Any]] = {}
 
     def get(self, key: str, compute: Callable[[], Any], size_of: Callable[[Any], int]) -> Any:
-        """
-        Return a result, computed if it is not there; threads that ask at the same time wait for the first of them.
-
-        Parameters
-        ----------
-        key : str
-            What it is a result of.
-        compute : callable
-            Computes it. Where that fails, the next thread tries.
-        size_of : callable
-            Maps it to its size in bytes.
-
-        Returns
-        -------
-        Any
-            The result.
-        """
+        """Return a result, computed if it is not there; threads that ask meanwhile wait for the first of them."""
         mine: Future[Any] = Future()
         try:
             with self._lock:
@@ -168,40 +145,12 @@ def shared_kernels(max_bytes: int = 2**31) -> Iterator[None]:
 
 
 def room_for(size: int) -> bool:
-    """
-    Say whether there is a context that shares kernels, and would keep a result of some size.
-
-    Parameters
-    ----------
-    size : int
-        Bytes.
-
-    Returns
-    -------
-    bool
-        Whether there is one.
-    """
+    """Say whether there is a context that shares kernels, and would keep a result of some size."""
     memo = _current()
     return memo is not None and size <= memo.max_bytes
 
 
 def shared(key: str | None, compute: Callable[[], Any], size_of: Callable[[Any], int]) -> Any:
-    """
-    Compute a result, or take it from the context that shares kernels.
-
-    Parameters
-    ----------
-    key : str or None
-        What the result depends on, as `key_of` says it; None where that is not known.
-    compute : callable
-        Computes it.
-    size_of : callable
-        Maps it to its size in bytes.
-
-    Returns
-    -------
-    Any
-        The result, which others may get too: not to be written to.
-    """
+    """Compute a result, or take it from the context that shares kernels."""
     memo = _current()
     return compute() if memo is None or key is None else memo.get(key, compute, size_of)

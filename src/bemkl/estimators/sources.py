@@ -38,16 +38,9 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BankSource:
-    """
-    Kernels that a fitted bank computes from samples.
+    """Kernels that a fitted bank computes from samples."""
 
-    Parameters
-    ----------
-    bank : KernelBank
-        The fitted bank.
-    """
-
-    bank: KernelBank
+    bank: KernelBank  # the fitted bank
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,19 +48,7 @@ class BankSource:
         return tuple(self.bank.kernel_names_)
 
     def blocks(self, X: Any) -> Iterator[KernelStack]:
-        """
-        Compute the kernels of samples.
-
-        Parameters
-        ----------
-        X : array_like, data frame, sparse matrix, or dict of these
-            The samples.
-
-        Returns
-        -------
-        iterator of KernelStack
-            Kernels of shape (n_block, n_basis, n_kernels), for one run of samples after the other.
-        """
+        """Compute the kernels of samples."""
 
         def compute() -> tuple[KernelBank, list[KernelStack]]:
             # The bank is kept too, so that no other object can get its identity.
@@ -83,43 +64,16 @@ class BankSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrecomputedSource:
-    """
-    Kernels that the user computes.
+    """Kernels that the user computes."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the training kernels.
-    named : bool
-        Whether somebody gave them these names.
-    n_train : int
-        Number of training samples.
-    landmarks : ndarray of int or None
-        Training samples that are basis points; None for all.
-    basis_ids : list or None
-        Ids of the columns of the training kernels, where they came with some.
-    """
-
-    names: tuple[str, ...]
-    named: bool
-    n_train: int
-    landmarks: Rows | None
-    basis_ids: list[Any] | None = None
+    names: tuple[str, ...]  # names of the training kernels
+    named: bool  # whether somebody gave them these names
+    n_train: int  # number of training samples
+    landmarks: Rows | None  # training samples that are basis points; None for all
+    basis_ids: list[Any] | None = None  # ids of the columns of the training kernels, where they came with some
 
     def blocks(self, X: Any) -> Iterator[KernelStack]:
-        """
-        Check kernels of new samples.
-
-        Parameters
-        ----------
-        X : KernelStack, ndarray, list of matrices, or dict of matrices
-            Kernels of shape (n_samples, n_train, n_kernels).
-
-        Yields
-        ------
-        KernelStack
-            Kernels of shape (n_block, n_basis, n_kernels), for one run of samples after the other.
-        """
+        """Check kernels of new samples."""
         stack = self._checked(X)
         n_samples, n_basis, n_kernels = stack.shape
         if n_samples == 0:
@@ -164,31 +118,7 @@ Fitted = tuple[Source, Stack, Rows | None]
 
 
 def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, tolerance: float | None) -> Fitted:
-    """
-    Fit a source of kernels on training samples.
-
-    Parameters
-    ----------
-    kernels : KernelBank, "precomputed" or None
-        Where kernels come from; None for a small bank that suits the samples.
-    landmarks : Any
-        Which basis points, as in `choose_landmarks`; None for all training samples.
-    X : Any
-        Training samples, or their kernels.
-    rng : numpy.random.Generator
-        Draws for the landmarks.
-    tolerance : float or None
-        Accuracy of the thin factors that kernels of low rank become; None for matrices.
-
-    Returns
-    -------
-    source : Source
-        The fitted source.
-    stack : Stack
-        Training kernels for the inference.
-    rows : ndarray of int or None
-        The landmarks, where there are some.
-    """
+    """Fit a source of kernels on training samples."""
     if isinstance(kernels, str) and kernels == "precomputed":
         source, given, rows = _fit_precomputed(stack_kernels(X), landmarks, rng)
         return source, given.dense() if tolerance is None else given.factored(tolerance), rows
@@ -219,14 +149,7 @@ def _are_drawn(landmarks: Any) -> bool:
 
 
 def check_kernels(kernels: Any) -> None:
-    """
-    Refuse a parameter that names no source of kernels.
-
-    Parameters
-    ----------
-    kernels : Any
-        What the user passed.
-    """
+    """Refuse a parameter that names no source of kernels."""
     if not isinstance(kernels, KernelBank | None) and not (isinstance(kernels, str) and kernels == "precomputed"):
         raise ValueError(
             f'kernels: expected a KernelBank, "precomputed" or None, got {kernels!r}. '
@@ -235,14 +158,7 @@ def check_kernels(kernels: Any) -> None:
 
 
 def refuse_kernels_first(stack: KernelStack) -> None:
-    """
-    Refuse training kernels whose shape looks like (n_kernels, n_train, n_train).
-
-    Parameters
-    ----------
-    stack : KernelStack
-        Training kernels, which should be square.
-    """
+    """Refuse training kernels whose shape looks like (n_kernels, n_train, n_train)."""
     n_train, n_columns, n_kernels = stack.shape
     if n_train != n_columns == n_kernels:
         raise ValueError(
@@ -253,16 +169,7 @@ def refuse_kernels_first(stack: KernelStack) -> None:
 
 
 def refuse_asymmetry(names: Sequence[str], stack: Stack) -> None:
-    """
-    Refuse square training kernels that are not symmetric, and name the first one.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the kernels.
-    stack : Stack
-        Training kernels.
-    """
+    """Refuse square training kernels that are not symmetric, and name the first one."""
     for name, asymmetry in zip(names, stack.asymmetries(), strict=True):
         if asymmetry > ASYMMETRY_TOLERANCE:
             raise ValueError(

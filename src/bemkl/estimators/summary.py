@@ -16,44 +16,14 @@ SELECTED = 1e-2
 
 
 def selected(weights: Array) -> npt.NDArray[np.bool_]:
-    """
-    Tell which kernels a combination uses.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_kernels,)
-        Expected kernel weights.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_kernels,)
-        Whether a weight is more than 1 % of the largest, in absolute value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> selected(np.array([2.0, -0.5, 0.01]))
-    array([ True,  True, False])
-    """
+    """Tell which kernels a combination uses. Shapes: weights (n_kernels,); returns (n_kernels,)."""
     size = np.abs(weights)
     chosen: npt.NDArray[np.bool_] = size > SELECTED * size.max()
     return chosen
 
 
 def shares(fitted: FittedBlock) -> Array:
-    """
-    Share of each kernel in how the decisions on the training samples vary.
-
-    Parameters
-    ----------
-    fitted : FittedBlock
-        The fitted block.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        Deviations of the kernels' contributions over the samples, averaged over the outputs, as parts of their sum.
-    """
+    """Share of each kernel in how the decisions on the training samples vary. Shapes: returns (n_kernels,)."""
     deviation = np.abs(fitted.weights.mean) * fitted.state.pair.intermediate_mean.std(axis=2).mean(axis=0)
     total = deviation.sum()
     share: Array = deviation / total if total > 0.0 else deviation
@@ -63,25 +33,7 @@ def shares(fitted: FittedBlock) -> Array:
 def weight_rows(
     names: Sequence[str], fitted: FittedBlock, coverage: float, *, rounded: bool = True
 ) -> list[dict[str, Any]]:
-    """
-    Describe the kernel weights of one fit, largest first.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the kernels.
-    fitted : FittedBlock
-        The fitted block.
-    coverage : float
-        Probability of the intervals.
-    rounded : bool
-        Whether numbers have only the digits that are worth reading.
-
-    Returns
-    -------
-    list of dict
-        Kernel, weight, std, low, high and share.
-    """
+    """Describe the kernel weights of one fit, largest first."""
     mean, std = fitted.weights.mean, np.sqrt(fitted.weights.covariance.diagonal())
     low, high = fitted.weights.interval(coverage)
     largest = np.abs(mean).max()
@@ -96,43 +48,13 @@ def weight_rows(
 
 
 def weight_intervals(fitted: Sequence[FittedBlock], coverage: float, *, one: bool) -> Array:
-    """
-    Return the intervals of the kernel weights.
-
-    Parameters
-    ----------
-    fitted : sequence of FittedBlock
-        The fitted blocks.
-    coverage : float
-        Probability of the intervals.
-    one : bool
-        Whether all blocks have the same weights.
-
-    Returns
-    -------
-    ndarray of shape (2, n_kernels) or (2, n_blocks, n_kernels)
-        Lower and upper ends.
-    """
+    """Return the intervals of the kernel weights. Shapes: returns (2, n_kernels) or (2, n_blocks, n_kernels)."""
     ends = np.stack([np.stack(block.weights.interval(coverage)) for block in fitted], axis=1)
     return ends[:, 0] if one else ends
 
 
 class WeightTable(Sequence[dict[str, Any]]):
-    """
-    Rows with named columns that print well, for those without pandas.
-
-    Parameters
-    ----------
-    rows : list of dict
-        The rows, all with the same keys.
-
-    Examples
-    --------
-    >>> WeightTable([{"kernel": "linear", "weight": 0.5}, {"kernel": "cosine", "weight": -0.25}])
-    kernel  weight
-    linear     0.5
-    cosine   -0.25
-    """
+    """Rows with named columns that print well, for those without pandas."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self._rows = rows
@@ -166,19 +88,7 @@ class WeightTable(Sequence[dict[str, Any]]):
 
 
 def as_table(rows: list[dict[str, Any]]) -> Any:
-    """
-    Make rows a table.
-
-    Parameters
-    ----------
-    rows : list of dict
-        The rows.
-
-    Returns
-    -------
-    pandas.DataFrame or WeightTable
-        A data frame with the kernels as its index if pandas is installed.
-    """
+    """Make rows a table."""
     try:
         import pandas
     except ImportError:

@@ -21,46 +21,17 @@ Parts = dict[Hashable, tuple[Any, npt.NDArray[Any]]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedTask:
-    """
-    What one task keeps of a fit.
+    """What one task keeps of a fit."""
 
-    Parameters
-    ----------
-    source : Source
-        Its kernels.
-    fitted : FittedBlock
-        Its part of the posterior.
-    classes : ndarray or None
-        Its classes; None for a regression.
-    offset : float
-        What was taken off its responses.
-    scale : float
-        What they were divided by.
-    """
-
-    source: Source
-    fitted: FittedBlock
-    classes: npt.NDArray[Any] | None
-    offset: float
-    scale: float
+    source: Source  # its kernels
+    fitted: FittedBlock  # its part of the posterior
+    classes: npt.NDArray[Any] | None  # its classes; None for a regression
+    offset: float  # what was taken off its responses
+    scale: float  # what they were divided by
 
 
 def take_rows(X: Any, rows: npt.NDArray[np.intp]) -> Any:
-    """
-    Take some samples.
-
-    Parameters
-    ----------
-    X : array_like, data frame, sparse matrix or dict of these
-        The samples.
-    rows : ndarray of int
-        Which ones.
-
-    Returns
-    -------
-    Any
-        The samples, in the form of X.
-    """
+    """Take some samples."""
     if isinstance(X, Mapping):
         return {name: take_rows(view, rows) for name, view in X.items()}
     if hasattr(X, "iloc"):
@@ -76,21 +47,7 @@ def _aligned(X: Any) -> Any:
 
 
 def places_of_tasks(X: Any, task: Any) -> dict[Hashable, tuple[npt.NDArray[np.intp], Any]]:
-    """
-    Find the samples of each task.
-
-    Parameters
-    ----------
-    X : array_like, data frame, sparse matrix or dict of these
-        The samples.
-    task : array_like of shape (n_samples,)
-        Task of each sample.
-
-    Returns
-    -------
-    dict from task to (ndarray of int, samples)
-        Rows and samples, tasks in the order in which they come.
-    """
+    """Find the samples of each task. Shapes: task (n_samples,)."""
     X, names = _aligned(X), _as_column(aligned_to(X, "task", task))
     if names.ndim != 1 or len(names) != count_samples(X):
         raise ValueError(
@@ -111,30 +68,7 @@ def _as_column(values: Any) -> npt.NDArray[Any]:
 
 
 def split_tasks(X: Any, y: Any, task: Any) -> Parts:
-    """
-    Take the samples and targets of several tasks apart.
-
-    Parameters
-    ----------
-    X : array_like, data frame, dict of views, or dict of tasks
-        Samples.
-    y : array_like, dict of tasks or None
-        Targets; samples without one are left out. None if there are none to read.
-    task : array_like of shape (n_samples,) or None
-        Task of each sample; None if X is a dict of tasks.
-
-    Returns
-    -------
-    dict from task to (samples, targets)
-        The parts, tasks in the order in which they come.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> parts = split_tasks(np.arange(6.0).reshape(3, 2), [1.0, np.nan, 3.0], ["a", "a", "b"])
-    >>> {name: (len(samples), targets.tolist()) for name, (samples, targets) in parts.items()}
-    {'a': (1, [1.0]), 'b': (1, [3.0])}
-    """
+    """Take the samples and targets of several tasks apart. Shapes: task (n_samples,)."""
     if task is None:
         if not isinstance(X, Mapping) or (y is not None and not isinstance(y, Mapping)):
             raise ValueError(
@@ -183,16 +117,7 @@ def _with_targets(name: Hashable, samples: Any, targets: Any, *, needed: bool) -
 
 
 def check_task_types(task_types: Any, tasks: Sequence[Hashable]) -> None:
-    """
-    Refuse kinds that do not exist, and kinds of tasks that do not exist.
-
-    Parameters
-    ----------
-    task_types : str or dict
-        What the user passed.
-    tasks : sequence
-        The tasks.
-    """
+    """Refuse kinds that do not exist, and kinds of tasks that do not exist."""
     by_task = isinstance(task_types, Mapping)
     unknown = [name for name in task_types if name not in tasks] if by_task else []
     if unknown:
@@ -203,18 +128,7 @@ def check_task_types(task_types: Any, tasks: Sequence[Hashable]) -> None:
 
 
 def refuse_other_kernels(name: Hashable, found: Sequence[str], expected: Sequence[str]) -> None:
-    """
-    Refuse a task whose kernels are not those of the first one: weights would be shared between different kernels.
-
-    Parameters
-    ----------
-    name : Hashable
-        The task.
-    found : sequence of str
-        Names of its kernels.
-    expected : sequence of str
-        Names of the first task's kernels.
-    """
+    """Refuse a task whose kernels are not those of the first one: weights would be shared between different kernels."""
     if list(found) != list(expected):
         here, there = (", ".join(names[:4]) + (", ..." if len(names) > 4 else "") for names in (found, expected))
         raise ValueError(

@@ -23,27 +23,7 @@ def fit_as_printed(
     intermediate_std: float,
     rng: np.random.Generator,
 ) -> FittedBlock:
-    """
-    Fit a classifier from a random start, as the author's program does.
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    likelihood : Probit
-        Labels of one or more outputs, and the margin.
-    kernel_prior : {"sparse", "dense"}
-        Prior of the kernel weights' precisions.
-    intermediate_std : float
-        Standard deviation of the intermediate outputs.
-    rng : numpy.random.Generator
-        Draws the start.
-
-    Returns
-    -------
-    FittedBlock
-        The model.
-    """
+    """Fit a classifier from a random start, as the author's program does."""
     priors = Priors(kernel=gamma_prior("kernel_prior", kernel_prior), intermediate=PointMass.from_std(intermediate_std))
     problem = Problem([Block(stack, likelihood)], priors, pair=Plain())
     fitted = ascend(problem, random_start(problem, rng), max_iter=SWEEPS, tol=None)
@@ -56,18 +36,6 @@ def random_start(problem: Problem, rng: np.random.Generator) -> State:
 
     Sample weights are standard normal; intermediate outputs lie beyond the margin by a random size, on the side of the
     label; kernel weights are 1; all covariances are identities.
-
-    Parameters
-    ----------
-    problem : Problem
-        One block with a probit likelihood.
-    rng : numpy.random.Generator
-        Draws the means.
-
-    Returns
-    -------
-    State
-        The posterior.
     """
     (block,) = problem.blocks
     assert isinstance(block.likelihood, Probit)

@@ -52,32 +52,7 @@ class CombinedKernelSVC:
     is "mean", and with the same C. There are fewer folds where the smallest class has fewer samples. Everything is
     deterministic.
 
-    Parameters
-    ----------
-    rule : {"mean", "l1", "l2", "easy"}
-        Where the weights come from.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels in ascending order.
-    weights_ : ndarray of shape (n_kernels,) or (n_classes, n_kernels)
-        Kernel weights; one row for each class where there are more than two and the rule is not "mean".
-    C_ : float
-        Price of a margin error that was chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> generator = np.random.default_rng(0)
-    >>> y = np.repeat(["no", "yes"], 15)
-    >>> X = generator.normal(size=(30, 3)) + np.outer(y == "yes", [3.0, 0.0, 0.0])
-    >>> K = np.exp(-0.5 * (X.T[:, :, None] - X.T[:, None, :]) ** 2)
-    >>> svc = CombinedKernelSVC("l1").fit(K, y)
-    >>> int(svc.weights_.argmax()), svc.C_
-    (0, 0.01)
-    >>> svc.decision(K[:, :2]).shape, svc.probability(K[:, :2]).shape
-    ((2,), (2, 2))
+    Shapes: classes_ (n_classes,), weights_ (n_kernels,) or (n_classes, n_kernels).
     """
 
     classes_: npt.NDArray[np.generic]
@@ -90,21 +65,7 @@ class CombinedKernelSVC:
         self.rule = rule
 
     def fit(self, K: npt.ArrayLike, y: npt.ArrayLike) -> CombinedKernelSVC:
-        """
-        Learn weights, C, machines and sigmoids.
-
-        Parameters
-        ----------
-        K : array_like of shape (n_kernels, n_samples, n_samples)
-            Kernel matrices of the training samples, symmetric. They are used as they come: scale them before.
-        y : array_like of shape (n_samples,)
-            Labels of two or more classes, each with two samples or more.
-
-        Returns
-        -------
-        CombinedKernelSVC
-            The object itself.
-        """
+        """Learn weights, C, machines and sigmoids. Shapes: K (n_kernels, n_samples, n_samples), y (n_samples,)."""
         kernels = np.ascontiguousarray(training_kernels(K))
         self.classes_, signs = _problems(y, kernels.shape[1])
         folds = _folds(np.asarray(y), _FOLDS_OF_NORMS if self.rule in _NORMS else _FOLDS)
@@ -126,15 +87,7 @@ class CombinedKernelSVC:
         """
         Return decision values: the larger, the surer.
 
-        Parameters
-        ----------
-        K_test : array_like of shape (n_kernels, n_test, n_samples)
-            Kernels of new samples with the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_test,) or (n_test, n_classes)
-            For two classes, positive values are the second class; for more, the largest is the class.
+        Shapes: K_test (n_kernels, n_test, n_samples); returns (n_test,) or (n_test, n_classes).
         """
         values = [
             machine.decision_function(kernel)
@@ -146,15 +99,7 @@ class CombinedKernelSVC:
         """
         Return probabilities of the classes.
 
-        Parameters
-        ----------
-        K_test : array_like of shape (n_kernels, n_test, n_samples)
-            Kernels of new samples with the training samples.
-
-        Returns
-        -------
-        ndarray of shape (n_test, n_classes)
-            Probabilities, which sum to 1 over the classes.
+        Shapes: K_test (n_kernels, n_test, n_samples); returns (n_test, n_classes).
         """
         values = [
             expit(slope * machine.decision_function(kernel) + offset)
@@ -208,30 +153,7 @@ def platt_sigmoid(decisions: Array, signs: Array) -> tuple[float, float]:
 
     Its targets are not 0 and 1 but the Bayesian estimates :math:`1 / (n_- + 2)` and :math:`(n_+ + 1) / (n_+ + 2)`.
 
-    Parameters
-    ----------
-    decisions : ndarray of shape (n_samples,)
-        Decision values of samples that the machine has not seen.
-    signs : ndarray of shape (n_samples,)
-        Labels -1 and +1.
-
-    Returns
-    -------
-    slope : float
-        The slope a.
-    offset : float
-        The offset b.
-
-    References
-    ----------
-    .. [1] J. Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers, 1999.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> slope, offset = platt_sigmoid(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1.0, -1.0, 1.0, 1.0]))
-    >>> slope > 0.0, abs(offset) < 1e-3
-    (True, True)
+    Shapes: decisions (n_samples,), signs (n_samples,).
     """
     positive = signs > 0.0
     targets = np.where(positive, (positive.sum() + 1.0) / (positive.sum() + 2.0), 1.0 / ((~positive).sum() + 2.0))

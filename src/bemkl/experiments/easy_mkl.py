@@ -29,37 +29,7 @@ def easy_mkl_weights(K: npt.ArrayLike, y: npt.ArrayLike, lam: float = 0.1) -> Ar
     A kernel's weight is the squared distance of the two points in its own space, :math:`\gamma^\top Y K_m Y \gamma`,
     so that kernels which keep the classes apart have more. Kernels are first divided by their mean diagonal entry.
 
-    Parameters
-    ----------
-    K : array_like of shape (n_kernels, n_samples, n_samples)
-        Kernel matrices of the training samples, symmetric, with a positive semidefinite sum.
-    y : array_like of shape (n_samples,)
-        Labels -1 and +1.
-    lam : float
-        Share of the second term, from 0 to 1: at 0 the points are as close as possible, at 1 they are the means of the
-        classes.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        Weights of the kernels as they came, not negative. Those of the scaled kernels sum to 1, so that the mean
-        diagonal entry of the combined kernel is 1.
-
-    Raises
-    ------
-    ValueError
-        If labels, kernels or `lam` are none, or the kernels' sum is found not to be positive semidefinite.
-
-    References
-    ----------
-    .. [1] F. Aiolli and M. Donini, "EasyMKL: a scalable multiple kernel learning algorithm", Neurocomputing 169, 2015.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x, y = np.array([[1.0, 0.5], [2.0, -1.0], [-1.0, 0.3], [-2.0, 0.1]]), np.array([1, 1, -1, -1])
-    >>> easy_mkl_weights(np.einsum("im,jm->mij", x, x), y).round(3)
-    array([0.383, 0.129])
+    Shapes: K (n_kernels, n_samples, n_samples), y (n_samples,); returns (n_kernels,).
     """
     kernels, signs = training_kernels(K), binary_signs(y)
     if len(signs) != kernels.shape[1]:
@@ -75,27 +45,7 @@ def solve_easy_mkl(kernels: Array, signs: Array, lam: float) -> Array:
     """
     Solve one or several problems of `easy_mkl_weights` on the same kernels, without checks of input.
 
-    Parameters
-    ----------
-    kernels : ndarray of shape (n_kernels, n_samples, n_samples)
-        Kernel matrices.
-    signs : ndarray of shape (n_samples, n_problems)
-        Labels -1 and +1 of each problem.
-    lam : float
-        Share of the squared norm.
-
-    Returns
-    -------
-    ndarray of shape (n_problems, n_kernels)
-        Weights of each problem.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> signs = np.array([[1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-    >>> solve_easy_mkl(np.stack([np.eye(3), np.ones((3, 3))]), signs, 0.1)
-    array([[1., 0.],
-           [1., 0.]])
+    Shapes: kernels (n_kernels, n_samples, n_samples), signs (n_samples, n_problems); returns (n_problems, n_kernels).
     """
     diagonals = np.einsum("mii->m", kernels) / kernels.shape[1]
     if diagonals.min() <= 0.0:
@@ -132,42 +82,7 @@ def simplex_programme(
     Start and steps satisfy the equations, so that what remains is complementarity. Each iteration is a Cholesky
     factorisation and two solves: a step towards the end, and one that corrects it [1]_.
 
-    Parameters
-    ----------
-    H : ndarray of shape (n, n)
-        Symmetric positive semidefinite matrix.
-    c : ndarray of shape (n,)
-        Linear term.
-    is_first : ndarray of bool of shape (n,)
-        Whether a variable is in the first group; a group may be empty.
-    tol : float
-        Largest allowed duality gap, as a share of the size of the two terms of the objective.
-    max_iter : int
-        Largest number of iterations.
-
-    Returns
-    -------
-    x : ndarray of shape (n,)
-        The solution.
-    gap : float
-        Its duality gap as such a share: x'g - Σ min g over the groups, with the gradient g.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is found not to be positive semidefinite.
-
-    References
-    ----------
-    .. [1] S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal on Optimization 2,
-       1992.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x, gap = simplex_programme(np.diag([1.0, 2.0, 1.0]), np.zeros(3), np.array([True, True, False]))
-    >>> x.round(6), gap < 1e-9
-    (array([0.666667, 0.333333, 1.      ]), True)
+    Shapes: H (n, n), c (n,), is_first (n,); returns x (n,).
     """
     groups = np.stack([group for group in (is_first, ~is_first) if group.any()], axis=1).astype(np.float64)
     x = groups @ (1.0 / groups.sum(axis=0))
@@ -218,25 +133,7 @@ def training_kernels(K: npt.ArrayLike) -> Array:
     """
     Check the kernel matrices of training samples.
 
-    Parameters
-    ----------
-    K : array_like of shape (n_kernels, n_samples, n_samples)
-        What the user passed.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels, n_samples, n_samples)
-        The matrices.
-
-    Raises
-    ------
-    ValueError
-        If they are no stack of symmetric matrices of finite numbers.
-
-    Examples
-    --------
-    >>> training_kernels([[[1, 0], [0, 1]]]).shape
-    (1, 2, 2)
+    Shapes: K (n_kernels, n_samples, n_samples); returns (n_kernels, n_samples, n_samples).
     """
     kernels = finite_array("K", K)
     if kernels.ndim != 3 or kernels.shape[1] != kernels.shape[2] or 0 in kernels.shape:
@@ -250,29 +147,7 @@ def training_kernels(K: npt.ArrayLike) -> Array:
 
 
 def binary_signs(y: npt.ArrayLike) -> Array:
-    """
-    Check the labels of a problem with two classes.
-
-    Parameters
-    ----------
-    y : array_like of shape (n_samples,)
-        What the user passed.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        The labels -1 and +1.
-
-    Raises
-    ------
-    ValueError
-        If there are other labels, or only one of the two.
-
-    Examples
-    --------
-    >>> binary_signs([1, -1, 1])
-    array([ 1., -1.,  1.])
-    """
+    """Check the labels of a problem with two classes. Shapes: y (n_samples,); returns (n_samples,)."""
     signs = finite_array("y", y)
     if signs.ndim != 1 or set(np.unique(signs).tolist()) != {-1.0, 1.0}:
         raise ValueError(

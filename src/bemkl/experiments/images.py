@@ -29,25 +29,7 @@ _MANY = 5000
 
 
 def kernel_split(name: str, index: int, data_home: Path | None) -> tuple[MatrixSplit, str]:
-    """
-    Return the kernels of one split of a set.
-
-    Parameters
-    ----------
-    name : str
-        A set of published matrices, or of histograms.
-    index : int
-        Number of the split.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    split : MatrixSplit
-        Kernels and labels; distances have become exp(-d/s), with s the mean over pairs of training samples.
-    checksum : str
-        Checksum of the data.
-    """
+    """Return the kernels of one split of a set."""
     data = datasets.load(name, data_home=data_home)
     if isinstance(data, DataSet):
         return to_kernels(_distances(data, index)), data.checksum
@@ -56,19 +38,7 @@ def kernel_split(name: str, index: int, data_home: Path | None) -> tuple[MatrixS
 
 
 def to_kernels(split: MatrixSplit) -> MatrixSplit:
-    """
-    Turn distances into kernels as the paper does (section 6.2).
-
-    Parameters
-    ----------
-    split : MatrixSplit
-        Distances.
-
-    Returns
-    -------
-    MatrixSplit
-        Kernels.
-    """
+    """Turn distances into kernels as the paper does (section 6.2)."""
     scales = {view: mean_distance(distances) for view, distances in split.train.items()}
     train, test = (
         {view: from_distances(distances, scales[view]) for view, distances in blocks.items()}
@@ -95,23 +65,7 @@ def _chi_squared(first: Array, second: Array) -> Array:
 
 
 def image_jobs(experiment: str, name: str, methods: Sequence[str]) -> Callable[[int], list[Job]]:
-    """
-    Return the function that lists the jobs of a table.
-
-    Parameters
-    ----------
-    experiment : str
-        Name of the experiment.
-    name : str
-        Name of the set.
-    methods : sequence of str
-        The methods.
-
-    Returns
-    -------
-    callable
-        Maps the number of splits to jobs.
-    """
+    """Return the function that lists the jobs of a table."""
 
     def jobs(replications: int) -> list[Job]:
         return [
@@ -130,21 +84,7 @@ def _settings(method: str) -> dict[str, Any]:
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
-    """
-    Fit and score one method on one split.
-
-    Parameters
-    ----------
-    job : Job
-        Set, method and number of the split.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    Outcome
-        Scores of the test samples.
-    """
+    """Fit and score one method on one split."""
     split, checksum = kernel_split(job.data, job.replication, data_home)
     if "rule" in job.settings:
         return score_other(split, job.settings["rule"], checksum)

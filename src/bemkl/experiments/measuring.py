@@ -18,38 +18,16 @@ _RESET_PEAK = "5"
 
 @dataclass(slots=True)
 class Cost:
-    """
-    Time and memory of a piece of work.
+    """Time and memory of a piece of work."""
 
-    Parameters
-    ----------
-    seconds : float
-        CPU time of this process.
-    megabytes : float
-        Peak of memory above what was held before; not a number where the system does not tell.
-    """
-
-    seconds: float = float("nan")
+    seconds: float = float("nan")  # CPU time of this process
+    # peak of memory above what was held before; not a number where the system does not tell
     megabytes: float = float("nan")
 
 
 @contextmanager
 def measured() -> Iterator[Cost]:
-    """
-    Measure what happens inside.
-
-    Yields
-    ------
-    Cost
-        Filled at the end.
-
-    Examples
-    --------
-    >>> with measured() as cost:
-    ...     total = sum(range(1000))
-    >>> cost.seconds >= 0.0
-    True
-    """
+    """Measure what happens inside."""
     _give_back()
     cost, before, start = Cost(), _peak(reset=True), time.process_time()
     yield cost

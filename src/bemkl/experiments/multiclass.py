@@ -27,26 +27,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 def score_ours(
     split: MatrixSplit, settings: Mapping[str, Any], checksum: str, *, probabilities: bool = True
 ) -> Outcome:
-    """
-    Fit and score our classifier.
-
-    Parameters
-    ----------
-    split : MatrixSplit
-        Kernels and labels.
-    settings : dict of str to Any
-        Parameters of the classifier.
-    checksum : str
-        Checksum of the data.
-    probabilities : bool
-        Whether to compute probabilities too, which for a hundred classes and thousands of samples takes longer than
-        the fit.
-
-    Returns
-    -------
-    Outcome
-        Scores of the test samples, and the kernel weights.
-    """
+    """Fit and score our classifier."""
     names = list(split.train)
     with measured() as cost:
         model = BEMKLClassifier("precomputed", **settings).fit(
@@ -62,23 +43,7 @@ def score_ours(
 
 
 def score_other(split: MatrixSplit, rule: str, checksum: str) -> Outcome:
-    """
-    Fit and score a support vector machine on a combination of the kernels.
-
-    Parameters
-    ----------
-    split : MatrixSplit
-        Kernels and labels.
-    rule : str
-        How kernel weights are found.
-    checksum : str
-        Checksum of the data.
-
-    Returns
-    -------
-    Outcome
-        Scores of the test samples.
-    """
+    """Fit and score a support vector machine on a combination of the kernels."""
     K, K_test = _arrays(split)
     with measured() as cost:
         model = CombinedKernelSVC(rule).fit(K, split.y_train)
@@ -87,25 +52,7 @@ def score_other(split: MatrixSplit, rule: str, checksum: str) -> Outcome:
 
 
 def score_as_printed(split: MatrixSplit, settings: Mapping[str, Any], seed: int, checksum: str) -> Outcome:
-    """
-    Fit and score the paper's algorithm as printed, from a random start.
-
-    Parameters
-    ----------
-    split : MatrixSplit
-        Kernels and labels.
-    settings : dict of str to Any
-        Whether kernel weights are shared by the classes (`multiclass`), deviation and margin.
-    seed : int
-        Seed of the start.
-    checksum : str
-        Checksum of the data.
-
-    Returns
-    -------
-    Outcome
-        Scores of the test samples, of those that need no probabilities.
-    """
+    """Fit and score the paper's algorithm as printed, from a random start."""
     K, K_test = _arrays(split)
     stack, new = DenseStack(K), DenseStack(K_test)
     classes = np.unique(split.y_train)
@@ -129,21 +76,7 @@ def score_as_printed(split: MatrixSplit, settings: Mapping[str, Any], seed: int,
 
 
 def mean_outcome(outcomes: Sequence[Outcome], names: Sequence[str]) -> Outcome:
-    """
-    Put the outcomes of folds together.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        One a fold.
-    names : sequence of str
-        Names of the scores.
-
-    Returns
-    -------
-    Outcome
-        Means of the scores, and the sum of the seconds.
-    """
+    """Put the outcomes of folds together."""
     scores = {name: float(np.mean([one.scores[name] for one in outcomes])) for name in names}
     return Outcome(scores, sum(one.seconds for one in outcomes), outcomes[0].checksum)
 

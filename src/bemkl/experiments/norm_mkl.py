@@ -41,45 +41,7 @@ def norm_mkl_weights(
     :math:`\mathbf{1}^\top \alpha - \tfrac12 \|g\|_{p / (p - 1)}`, with the largest g for p = 1. The machine's own
     primal objective bounds it from above; the iterations stop where the two are close, or the weights settle.
 
-    Parameters
-    ----------
-    K : array_like of shape (n_kernels, n_samples, n_samples)
-        Kernel matrices of the training samples, symmetric, and of about the same scale: a kernel that is twice as
-        large is twice as cheap.
-    y : array_like of shape (n_samples,)
-        Labels -1 and +1.
-    C : float
-        Price of a margin error.
-    norm : float
-        Exponent p of the norm, at least 1. The smaller, the fewer kernels have a weight.
-    tol : float
-        Largest allowed duality gap as a share of the objective.
-    max_iter : int
-        Largest number of support vector machines.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        Weights, not negative, with p-norm 1.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the gap is not closed, after `max_iter` machines or with weights that do not change any more.
-
-    References
-    ----------
-    .. [1] M. Kloft, U. Brefeld, S. Sonnenburg and A. Zien, "lp-norm multiple kernel learning", Journal of Machine
-       Learning Research 12, 2011.
-    .. [2] O. Chapelle and A. Rakotomamonjy, "Second order optimization of kernel parameters", NIPS workshop on kernel
-       learning, 2008.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x, y = np.array([[1.0, 0.5], [2.0, -1.0], [-1.0, 0.3], [-2.0, 0.1]]), np.array([1, 1, -1, -1])
-    >>> norm_mkl_weights(np.einsum("im,jm->mij", x, x), y, C=1.0, norm=1)
-    array([1., 0.])
+    Shapes: K (n_kernels, n_samples, n_samples), y (n_samples,); returns (n_kernels,).
     """
     kernels, signs = training_kernels(K), binary_signs(y)
     if len(signs) != kernels.shape[1]:
@@ -108,36 +70,8 @@ def solve_norm_mkl(
     """
     Solve the problem of `norm_mkl_weights`, without checks of input.
 
-    Parameters
-    ----------
-    kernels : ndarray of shape (n_kernels, n_samples, n_samples)
-        Kernel matrices.
-    signs : ndarray of shape (n_samples,)
-        Labels -1 and +1.
-    C : float
-        Price of a margin error.
-    norm : float
-        Exponent of the norm.
-    tol : float
-        Largest allowed duality gap as a share of the objective.
-    max_iter : int
-        Largest number of support vector machines.
-    start : ndarray of shape (n_kernels,), optional
-        Weights to start from, of any scale; for norms above 1, all have to be positive.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_kernels,)
-        The weights.
-    gap : float
-        The duality gap as a share of the objective.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kernels, signs = np.array([[[1.0, -1.0], [-1.0, 1.0]], [[2.0, -2.0], [-2.0, 2.0]]]), np.array([1.0, -1.0])
-    >>> solve_norm_mkl(kernels, signs, 1.0, 2.0, 1e-6, 50)[0].round(2)
-    array([0.45, 0.89])
+    Shapes: kernels (n_kernels, n_samples, n_samples), signs (n_samples,), start (n_kernels,); returns weights
+    (n_kernels,).
     """
     weights = np.ones(len(kernels)) if start is None else start
     machine = _Machine(np.ascontiguousarray(kernels), signs, C, min(1e-4, 0.01 * tol), max_iter)

@@ -17,27 +17,7 @@ _SURE = 0.95
 
 
 class ScoreTable:
-    """
-    Scores by set and method.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Examples
-    --------
-    >>> from bemkl.experiments.job import Job, Outcome
-    >>> scores = ScoreTable(
-    ...     [
-    ...         Record(Job("table1", "wdbc", method, split), Outcome({"accuracy": value}, 1.0, ""), {})
-    ...         for method, values in {"ours": [0.97, 0.96, 0.98], "mean": [0.93, 0.92, 0.95]}.items()
-    ...         for split, value in enumerate(values)
-    ...     ]
-    ... )
-    >>> scores.cells("wdbc", ["ours", "mean"], "accuracy", test_share=0.3, digits=1, factor=100.0)
-    ['**97.0±1.0**', '93.3±1.5']
-    """
+    """Scores by set and method."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._scores: dict[tuple[str, str], dict[int, dict[str, float]]] = {}
@@ -46,66 +26,16 @@ class ScoreTable:
             here[record.job.replication] = dict(record.outcome.scores) | {"seconds": record.outcome.seconds}
 
     def has(self, data: str, method: str) -> bool:
-        """
-        Say whether a method was run on a set.
-
-        Parameters
-        ----------
-        data : str
-            Name of the set.
-        method : str
-            Name of the method.
-
-        Returns
-        -------
-        bool
-            Whether there is a result.
-        """
+        """Say whether a method was run on a set."""
         return (data, method) in self._scores
 
     def values(self, data: str, method: str, score: str) -> Array:
-        """
-        Return the scores of all replications.
-
-        Parameters
-        ----------
-        data : str
-            Name of the set.
-        method : str
-            Name of the method.
-        score : str
-            Name of the score.
-
-        Returns
-        -------
-        ndarray of shape (n_replications,)
-            The values, in the order of the replications; not a number where a method has no such score.
-        """
+        """Return the scores of all replications. Shapes: returns (n_replications,)."""
         found = self._scores.get((data, method), {})
         return np.array([found[number].get(score, np.nan) for number in sorted(found)])
 
     def probability_better(self, data: str, one: str, other: str, score: str, test_share: float) -> float:
-        """
-        Return the probability that one method is better than another, from the splits that both have.
-
-        Parameters
-        ----------
-        data : str
-            Name of the set.
-        one : str
-            Name of a method.
-        other : str
-            Name of another.
-        score : str
-            Name of the score.
-        test_share : float
-            Share of samples in the test set, which is the correlation of the splits.
-
-        Returns
-        -------
-        float
-            The probability under the Bayesian correlated t-test; not a number with fewer than two common splits.
-        """
+        """Return the probability that one method is better than another, from the splits that both have."""
         first, second = self._scores.get((data, one), {}), self._scores.get((data, other), {})
         common = sorted(first.keys() & second.keys())
         sign = -1.0 if score in LOSSES else 1.0
@@ -124,29 +54,7 @@ class ScoreTable:
         digits: int = 3,
         factor: float = 1.0,
     ) -> list[str]:
-        """
-        Write a score of several methods, in bold unless the best of them is surely better.
-
-        Parameters
-        ----------
-        data : str
-            Name of the set.
-        methods : sequence of str
-            Names of the methods.
-        score : str
-            Name of the score.
-        test_share : float
-            Share of samples in the test set.
-        digits : int
-            Digits after the point.
-        factor : float
-            What to multiply by.
-
-        Returns
-        -------
-        list of str
-            Mean and standard deviation for each method.
-        """
+        """Write a score of several methods, in bold unless the best of them is surely better."""
         means = [
             float(self.values(data, method, score).mean()) if self.has(data, method) else np.nan for method in methods
         ]

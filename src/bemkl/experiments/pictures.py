@@ -20,21 +20,7 @@ _MARKERS = "osD^vPX*"
 
 
 def write_pictures(folder: Path, records: Mapping[str, Sequence[Record]]) -> list[str]:
-    """
-    Draw what there are results for.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to put the files.
-    records : dict of str to sequence of Record
-        Results by experiment.
-
-    Returns
-    -------
-    list of str
-        Names of the files; none without matplotlib.
-    """
+    """Draw what there are results for."""
     scores = ScoreTable(count_kernels(records.get("table1", ())))
     printed = [
         name for name in TABLE1 if scores.has(name, "as printed, sparse") and scores.has(name, "as printed, dense")

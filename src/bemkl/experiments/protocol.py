@@ -29,20 +29,7 @@ RULES = ("relative", "absolute", "positive")
 
 
 class Replication:
-    """
-    One split of one of the eight sets.
-
-    Parameters
-    ----------
-    name : str
-        Name of the set.
-    number : int
-        Number of the replication, which is the seed of the split.
-    data_home : Path or None
-        Folder of the data.
-    stratified : bool
-        Whether both parts have the same share of each class.
-    """
+    """One split of one of the eight sets."""
 
     def __init__(self, name: str, number: int, data_home: Path | None, *, stratified: bool = False) -> None:
         data = datasets.load(name, data_home=data_home)
@@ -59,21 +46,7 @@ class Replication:
 
 
 def paper_kernels(widths: str, offset: float) -> KernelBank:
-    """
-    Return the bank of the first experiment under a reading of its widths and polynomials.
-
-    Parameters
-    ----------
-    widths : str
-        What a width means, one of `WIDTHS`.
-    offset : float
-        Offset of the polynomial kernels.
-
-    Returns
-    -------
-    KernelBank
-        The bank, not fitted.
-    """
+    """Return the bank of the first experiment under a reading of its widths and polynomials."""
     parameters: dict[str, dict[str, Any]] = {
         "gaussian": {"width": [WIDTHS[widths](2.0**power) for power in range(-3, 7)]},
         "polynomial": {"degree": [1, 2, 3], "offset": offset},
@@ -86,24 +59,7 @@ def n_selected(weights: npt.ArrayLike, thresholds: npt.ArrayLike, rule: str) -> 
     """
     Count the kernels that a threshold selects.
 
-    Parameters
-    ----------
-    weights : array_like of shape (n_kernels,)
-        Kernel weights.
-    thresholds : array_like of shape (n_thresholds,)
-        The thresholds.
-    rule : {"relative", "absolute", "positive"}
-        Whether a threshold is a share of the largest weight, a weight, or a weight above zero.
-
-    Returns
-    -------
-    ndarray of shape (n_thresholds,)
-        The numbers.
-
-    Examples
-    --------
-    >>> n_selected([0.5, -0.1, 0.02], [0.1, 0.3], "relative")
-    array([2, 1])
+    Shapes: weights (n_kernels,), thresholds (n_thresholds,); returns (n_thresholds,).
     """
     values = np.asarray(weights, dtype=np.float64)
     values = values if rule == "positive" else np.abs(values)
@@ -113,17 +69,5 @@ def n_selected(weights: npt.ArrayLike, thresholds: npt.ArrayLike, rule: str) -> 
 
 
 def counts_by_threshold(weights: npt.ArrayLike) -> dict[str, list[int]]:
-    """
-    Count the selected kernels for every rule and threshold.
-
-    Parameters
-    ----------
-    weights : array_like of shape (n_kernels,)
-        Kernel weights.
-
-    Returns
-    -------
-    dict of str to list of int
-        Rule to the numbers above each of `THRESHOLDS`.
-    """
+    """Count the selected kernels for every rule and threshold. Shapes: weights (n_kernels,)."""
     return {rule: n_selected(weights, THRESHOLDS, rule).tolist() for rule in RULES}

@@ -10,45 +10,21 @@ Spread = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """
-    One set and one prior of Table 1.
+    """One set and one prior of Table 1."""
 
-    Parameters
-    ----------
-    seconds : (float, float)
-        Training time.
-    accuracy : (float, float)
-        Test accuracy, in per cent.
-    kernels : (float, float)
-        Number of selected kernels.
-    """
-
-    seconds: Spread
-    accuracy: Spread
-    kernels: Spread
+    seconds: Spread  # training time
+    accuracy: Spread  # test accuracy, in per cent
+    kernels: Spread  # number of selected kernels
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSet:
-    """
-    One set of Table 1.
+    """One set of Table 1."""
 
-    Parameters
-    ----------
-    n_train : int
-        Number of training samples, N.
-    n_kernels : int
-        Number of kernels, P.
-    sparse : Cell
-        Figures under the prior that favours sparse weights.
-    dense : Cell
-        Figures under the other one.
-    """
-
-    n_train: int
-    n_kernels: int
-    sparse: Cell
-    dense: Cell
+    n_train: int  # number of training samples, N
+    n_kernels: int  # number of kernels, P
+    sparse: Cell  # figures under the prior that favours sparse weights
+    dense: Cell  # figures under the other one
 
 
 TABLE1 = {

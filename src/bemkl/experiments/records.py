@@ -12,29 +12,13 @@ from bemkl.experiments.job import Record
 
 
 class Records:
-    """
-    The file of results of an experiment.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of results.
-    experiment : str
-        Name of the experiment.
-    """
+    """The file of results of an experiment."""
 
     def __init__(self, folder: Path, experiment: str) -> None:
         self._path = Path(folder) / f"{experiment}.jsonl"
 
     def read(self) -> list[Record]:
-        """
-        Read what was done so far; a last line that was cut short is left out.
-
-        Returns
-        -------
-        list of Record
-            The records, one a job, in the order they were written.
-        """
+        """Read what was done so far; a last line that was cut short is left out."""
         if not self._path.exists():
             return []
         *whole, _ = self._path.read_bytes().split(b"\n")
@@ -52,19 +36,7 @@ class Records:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """
-        Hold the file for one process, and see that it can be written before any work is done.
-
-        Yields
-        ------
-        None
-            While it is held. A file that nothing was written to is not left behind.
-
-        Raises
-        ------
-        ValueError
-            If another process holds it, or it cannot be written.
-        """
+        """Hold the file for one process, and see that it can be written before any work is done."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             file = self._path.open("ab")
@@ -80,14 +52,7 @@ class Records:
             self._path.unlink()
 
     def add(self, record: Record) -> None:
-        """
-        Add a record, and see it on disk.
-
-        Parameters
-        ----------
-        record : Record
-            What was done.
-        """
+        """Add a record, and see it on disk."""
         self._forget_cut_line()
         with self._path.open("ab") as file:
             file.write((record.to_json() + "\n").encode())

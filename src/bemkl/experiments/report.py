@@ -21,21 +21,7 @@ are in the files beside this page, one line a replication."""
 
 
 def write_report(folder: Path, names: Sequence[str]) -> list[Section]:
-    """
-    Write the sections of all experiments with results to a page, with pictures, and a page a study.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of results.
-    names : sequence of str
-        Names of the experiments to return.
-
-    Returns
-    -------
-    list of Section
-        The sections of these.
-    """
+    """Write the sections of all experiments with results to a page, with pictures, and a page a study."""
     records = {name: _current(Records(folder, name).read(), known) for name, known in EXPERIMENTS.items()}
     sections = {name: EXPERIMENTS[name].report(found) for name, found in records.items() if found}
     if not any(name in sections for name in names):

@@ -21,19 +21,10 @@ from bemkl.experiments.records import Records
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """
-    A job that could not be done.
+    """A job that could not be done."""
 
-    Parameters
-    ----------
-    job : Job
-        The job.
-    reason : str
-        Why not.
-    """
-
-    job: Job
-    reason: str
+    job: Job  # the job
+    reason: str  # why not
 
 
 def run_experiment(
@@ -47,33 +38,7 @@ def run_experiment(
     n_jobs: int = 1,
     console: Console | None = None,
 ) -> list[Failure]:
-    """
-    Do what is not done yet, and add a line to the results for each job.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        What to run.
-    folder : Path
-        Folder of results.
-    replications : int, optional
-        How many, instead of the experiment's own number.
-    data : sequence of str, optional
-        Only these sets.
-    methods : sequence of str, optional
-        Only these methods.
-    data_home : Path, optional
-        Folder of the data.
-    n_jobs : int
-        Number of processes; each has one thread.
-    console : rich.console.Console, optional
-        Where to show a bar of progress.
-
-    Returns
-    -------
-    list of Failure
-        Jobs that could not be done; a later run tries them again.
-    """
+    """Do what is not done yet, and add a line to the results for each job."""
     records = Records(folder, experiment.name)
     wanted = experiment.jobs(experiment.replications if replications is None else replications)
     _refuse_unknown("data", data, {job.data for job in wanted})

@@ -55,19 +55,7 @@ _NAMES = {
 
 
 def jobs(replications: int) -> list[Job]:
-    """
-    Return a job for every replication, set and method.
-
-    Parameters
-    ----------
-    replications : int
-        Number of splits a set.
-
-    Returns
-    -------
-    list of Job
-        The jobs.
-    """
+    """Return a job for every replication, set and method."""
     kernels = {key: READING[key] for key in ("widths", "offset")}
     settings = OURS | STRATIFIED | {name: kernels | {"rule": rule, "C": list(PRICES)} for name, rule in OTHERS.items()}
     return [
@@ -77,21 +65,7 @@ def jobs(replications: int) -> list[Job]:
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
-    """
-    Fit and score one method on one split.
-
-    Parameters
-    ----------
-    job : Job
-        Set, method and number of the split.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    Outcome
-        Scores of the test samples.
-    """
+    """Fit and score one method on one split."""
     settings = dict(job.settings)
     split = Replication(job.data, job.replication, data_home, stratified=settings.pop("stratified", False))
     bank = paper_kernels(settings.pop("widths"), settings.pop("offset"))
@@ -118,19 +92,7 @@ def _run_other(split: Replication, rule: str, bank: KernelBank) -> Outcome:
 
 
 def report(records: Sequence[Record]) -> list[Section]:
-    """
-    Put ours beside the printed figures, and beside other methods.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Returns
-    -------
-    list of Section
-        A section for the printed table, one for the comparison.
-    """
+    """Put ours beside the printed figures, and beside other methods."""
     scores = ScoreTable(count_kernels(records))
     return [
         _beside_the_paper(scores),
@@ -141,19 +103,7 @@ def report(records: Sequence[Record]) -> list[Section]:
 
 
 def count_kernels(records: Sequence[Record]) -> list[Record]:
-    """
-    Add the number of selected kernels to the scores.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Returns
-    -------
-    list of Record
-        The same; where kernels were counted, with the score "kernels".
-    """
+    """Add the number of selected kernels to the scores."""
     counted = []
     for record in records:
         scores = dict(record.outcome.scores)

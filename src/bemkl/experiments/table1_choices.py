@@ -31,19 +31,7 @@ PRIORS = ("sparse", "dense")
 
 
 def jobs(replications: int) -> list[Job]:
-    """
-    Return a job for every reading of the paper, prior, set and replication.
-
-    Parameters
-    ----------
-    replications : int
-        Number of replications.
-
-    Returns
-    -------
-    list of Job
-        The jobs, promising readings first.
-    """
+    """Return a job for every reading of the paper, prior, set and replication."""
     readings = [
         {"intermediate_std": deviation, "margin": margin, "offset": offset, "widths": widths}
         for deviation, margin, offset, widths in product((1.0, 0.1), (1.0, 0.0), (1.0, 0.0), WIDTHS)
@@ -58,21 +46,7 @@ def jobs(replications: int) -> list[Job]:
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
-    """
-    Fit one reading: count its kernels, and cross-validate it on the training samples.
-
-    Parameters
-    ----------
-    job : Job
-        The reading.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    Outcome
-        Accuracy over folds, the bound, and the numbers of kernels above each threshold.
-    """
+    """Fit one reading: count its kernels, and cross-validate it on the training samples."""
     split = Replication(job.data, job.replication, data_home)
     settings = {
         "kernel_prior": job.method,
@@ -100,19 +74,7 @@ def _from_random_start(split: Replication, settings: dict[str, Any], bank: Kerne
 
 
 def report(records: Sequence[Record]) -> list[Section]:
-    """
-    Rank the readings.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Returns
-    -------
-    list of Section
-        The table of readings.
-    """
+    """Rank the readings."""
     found: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         settings = record.job.settings
@@ -159,23 +121,7 @@ def report(records: Sequence[Record]) -> list[Section]:
 
 
 def best_threshold(records: Sequence[Record]) -> tuple[float, str, float]:
-    """
-    Find the rule and the threshold that explain the printed numbers of kernels best.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        Fits of one reading.
-
-    Returns
-    -------
-    error : float
-        Root mean square of the logarithms of ours over printed.
-    rule : str
-        The rule.
-    threshold : float
-        The threshold.
-    """
+    """Find the rule and the threshold that explain the printed numbers of kernels best."""
     best = (np.inf, "", np.nan)
     for rule in RULES:
         errors = np.sqrt(np.mean([np.square(_log_ratio(record, rule)) for record in records], axis=0))

@@ -50,27 +50,7 @@ _TEST_SHARE = 383 / 694
 
 
 def protein_kernels(data: DataSet, train: Rows, test: Rows, kernels: str, standardise: bool) -> MatrixSplit:
-    """
-    Compute the kernels of a split under a reading of the paper.
-
-    Parameters
-    ----------
-    data : DataSet
-        The protein folds.
-    train : ndarray of int
-        Training samples.
-    test : ndarray of int
-        Test samples.
-    kernels : str
-        Which kernel goes on each view, one of `READINGS`.
-    standardise : bool
-        Whether features are standardised first.
-
-    Returns
-    -------
-    MatrixSplit
-        Kernels of unit diagonal, and labels.
-    """
+    """Compute the kernels of a split under a reading of the paper."""
     assert isinstance(data.X, dict)
     assert data.train is not None
     # Alignment scores are against the paper's training proteins: a protein that is to be predicted must not be among
@@ -89,39 +69,13 @@ def protein_kernels(data: DataSet, train: Rows, test: Rows, kernels: str, standa
 
 
 def official_split(data: DataSet) -> tuple[Rows, Rows]:
-    """
-    Return the split of the paper.
-
-    Parameters
-    ----------
-    data : DataSet
-        A set with splits of its own.
-
-    Returns
-    -------
-    train : ndarray of int
-        Training samples.
-    test : ndarray of int
-        Test samples.
-    """
+    """Return the split of the paper."""
     assert data.train is not None
     return np.flatnonzero(data.train[0]), np.flatnonzero(~data.train[0])
 
 
 def jobs(replications: int) -> list[Job]:
-    """
-    Return the jobs: as printed from random starts, ours on the paper's split, and all on splits drawn anew.
-
-    Parameters
-    ----------
-    replications : int
-        Number of random starts, and of new splits.
-
-    Returns
-    -------
-    list of Job
-        The jobs.
-    """
+    """Return the jobs: as printed from random starts, ours on the paper's split, and all on splits drawn anew."""
     printed = [
         Job("table2", "protein_fold", f"as printed, {mode}", seed, EXPLAINS | {"margin": 1.0, "multiclass": mode})
         for seed, mode in product(range(replications), ("ovr", "shared"))
@@ -139,21 +93,7 @@ def jobs(replications: int) -> list[Job]:
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
-    """
-    Fit and score one method.
-
-    Parameters
-    ----------
-    job : Job
-        Method, split and settings.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    Outcome
-        Scores of the test samples.
-    """
+    """Fit and score one method."""
     data = datasets.load("protein_fold", data_home=data_home)
     train, test = official_split(data)
     if job.data == ANEW:
@@ -170,19 +110,7 @@ def run(job: Job, data_home: Path | None) -> Outcome:
 
 
 def report(records: Sequence[Record]) -> list[Section]:
-    """
-    Put ours beside the printed figures, and compare methods on new splits.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Returns
-    -------
-    list of Section
-        A section for the paper's split, one for the new ones.
-    """
+    """Put ours beside the printed figures, and compare methods on new splits."""
     scores = ScoreTable(records)
     return [_beside_the_paper(scores), _on_new_splits(scores)]
 

@@ -26,19 +26,7 @@ _METHODS = ("folds", "as printed, shared")
 
 
 def jobs(replications: int) -> list[Job]:
-    """
-    Return two jobs for every reading: folds of the training samples, and the paper's split.
-
-    Parameters
-    ----------
-    replications : int
-        Number of times to draw folds and starts.
-
-    Returns
-    -------
-    list of Job
-        The jobs.
-    """
+    """Return two jobs for every reading: folds of the training samples, and the paper's split."""
     readings = product(READINGS, (True, False), (0.1, 1.0))
     return [
         Job(
@@ -53,21 +41,7 @@ def jobs(replications: int) -> list[Job]:
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
-    """
-    Score one reading.
-
-    Parameters
-    ----------
-    job : Job
-        The reading, and where to score it.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    Outcome
-        Accuracy and other scores.
-    """
+    """Score one reading."""
     data = datasets.load("protein_fold", data_home=data_home)
     train, test = official_split(data)
     kernels, standardise = job.settings["kernels"], job.settings["standardise"]
@@ -84,19 +58,7 @@ def run(job: Job, data_home: Path | None) -> Outcome:
 
 
 def report(records: Sequence[Record]) -> list[Section]:
-    """
-    List the readings.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Returns
-    -------
-    list of Section
-        The table of readings.
-    """
+    """List the readings."""
     scores = ScoreTable(records)
     lines = []
     for name in dict.fromkeys(record.job.data for record in records):

@@ -23,19 +23,7 @@ _SCORES = {"accuracy": (100.0, 1), "log_loss": (1.0, 3)}
 
 
 def jobs(replications: int) -> list[Job]:
-    """
-    Return a job for every deviation and every way to share weights.
-
-    Parameters
-    ----------
-    replications : int
-        Number of splits whose training samples are used.
-
-    Returns
-    -------
-    list of Job
-        The jobs.
-    """
+    """Return a job for every deviation and every way to share weights."""
     return [
         Job(
             "table3-choices",
@@ -49,21 +37,7 @@ def jobs(replications: int) -> list[Job]:
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
-    """
-    Cross-validate one deviation on the training samples of a split.
-
-    Parameters
-    ----------
-    job : Job
-        The deviation and the number of the split.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    Outcome
-        Scores, means over folds.
-    """
+    """Cross-validate one deviation on the training samples of a split."""
     split, checksum = kernel_split(job.data, job.replication, data_home)
     folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=0).split(split.y_train, split.y_train)
     found = [score_ours(_inside(split, here, there), job.settings, checksum) for here, there in folds]
@@ -78,19 +52,7 @@ def _inside(split: MatrixSplit, here: np.ndarray, there: np.ndarray) -> MatrixSp
 
 
 def report(records: Sequence[Record]) -> list[Section]:
-    """
-    List the deviations.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Returns
-    -------
-    list of Section
-        The table.
-    """
+    """List the deviations."""
     scores = ScoreTable(records)
     rows = [
         [

@@ -14,48 +14,18 @@ from rich.text import Text
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """
-    Cells under a header.
+    """Cells under a header."""
 
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns.
-    rows : sequence of sequence of str
-        The cells.
-
-    Examples
-    --------
-    >>> print(Table(["set", "accuracy"], [["wdbc", "97.1"]]).markdown())
-    | set | accuracy |
-    | --- | --- |
-    | wdbc | 97.1 |
-    """
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    header: Sequence[str]  # names of the columns
+    rows: Sequence[Sequence[str]]  # the cells
 
     def markdown(self) -> str:
-        """
-        Return the table in Markdown.
-
-        Returns
-        -------
-        str
-            Its lines.
-        """
+        """Return the table in Markdown."""
         lines = [self.header, ["---"] * len(self.header), *self.rows]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def rich(self) -> RichTable:
-        """
-        Return the table for a terminal.
-
-        Returns
-        -------
-        rich.table.Table
-            The table.
-        """
+        """Return the table for a terminal."""
         table = RichTable(box=box.SIMPLE)
         for heading in self.header:
             table.add_column(heading, overflow="fold")
@@ -66,59 +36,20 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """
-    Part of a report: a heading, sentences and a table.
+    """Part of a report: a heading, sentences and a table."""
 
-    Parameters
-    ----------
-    heading : str
-        The heading.
-    text : str
-        What the table shows.
-    table : Table or None
-        The table.
-    """
-
-    heading: str
-    text: str
-    table: Table | None = None
+    heading: str  # the heading
+    text: str  # what the table shows
+    table: Table | None = None  # the table
 
     def markdown(self) -> str:
-        """
-        Return the section in Markdown.
-
-        Returns
-        -------
-        str
-            Its lines.
-        """
+        """Return the section in Markdown."""
         parts = [f"## {self.heading}", self.text, *([self.table.markdown()] if self.table else [])]
         return "\n\n".join(parts)
 
 
 def spread(values: npt.ArrayLike, digits: int = 2, factor: float = 1.0) -> str:
-    """
-    Write mean and standard deviation.
-
-    Parameters
-    ----------
-    values : array_like of shape (n_values,)
-        The values; a single one, or none that is a number, has no deviation.
-    digits : int
-        Digits after the point.
-    factor : float
-        What to multiply by, such as 100 for per cent.
-
-    Returns
-    -------
-    str
-        Such as "95.70±2.32".
-
-    Examples
-    --------
-    >>> spread([0.9, 1.0], factor=100.0)
-    '95.00±7.07'
-    """
+    """Write mean and standard deviation. Shapes: values (n_values,)."""
     numbers = np.asarray(values, dtype=np.float64) * factor
     if not numbers.size or np.isnan(numbers).any():
         return "–"

@@ -35,25 +35,7 @@ _STAND_IN = (
 def image_report(
     title: str, name: str, printed: Mapping[str, Figures], text: str
 ) -> Callable[[Sequence[Record]], list[Section]]:
-    """
-    Return the function that reports on a table.
-
-    Parameters
-    ----------
-    title : str
-        Heading.
-    name : str
-        Name of the set.
-    printed : dict of str to (str, float)
-        What the paper prints for a method, and the accuracy in it, in per cent.
-    text : str
-        What is shown.
-
-    Returns
-    -------
-    callable
-        Maps records to sections.
-    """
+    """Return the function that reports on a table."""
 
     def report(records: Sequence[Record]) -> list[Section]:
         scores = ScoreTable(records)

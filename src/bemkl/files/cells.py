@@ -10,46 +10,12 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def guarded(cell: str) -> str:
-    r"""
-    Put a single quote in front of what a spreadsheet would run; numbers with a sign are none of that.
-
-    Parameters
-    ----------
-    cell : str
-        The text of a cell.
-
-    Returns
-    -------
-    str
-        What to write. `unguarded` returns the text.
-
-    Examples
-    --------
-    >>> [guarded(cell) for cell in ("=1+1", "@here", "-0.5", "a=1")]
-    ["'=1+1", "'@here", '-0.5', 'a=1']
-    """
+    """Put a single quote in front of what a spreadsheet would run; numbers with a sign are none of that."""
     return f"'{cell}" if _is_formula(cell) else cell
 
 
 def unguarded(cell: str) -> str:
-    """
-    Take the quote away that `guarded` put in front.
-
-    Parameters
-    ----------
-    cell : str
-        A cell as it is in a file.
-
-    Returns
-    -------
-    str
-        Its text.
-
-    Examples
-    --------
-    >>> [unguarded(cell) for cell in ("'=1+1", "'quoted'", "-0.5")]
-    ['=1+1', "'quoted'", '-0.5']
-    """
+    """Take the quote away that `guarded` put in front."""
     return cell[1:] if cell.startswith("'") and _is_formula(cell[1:]) else cell
 
 

@@ -19,25 +19,12 @@ from bemkl.files.targets import FileTarget
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """
-    A table of features.
+    """A table of features."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the view; nothing for the only table.
-    table : FileTable
-        The table.
-    columns : list of str
-        The columns that are features.
-    id_column : str or None
-        The column with ids of rows.
-    """
-
-    name: str
-    table: FileTable
-    columns: list[str]
-    id_column: str | None
+    name: str  # name of the view; nothing for the only table
+    table: FileTable  # the table
+    columns: list[str]  # the columns that are features
+    id_column: str | None  # the column with ids of rows
 
     @property
     def label(self) -> str:
@@ -51,42 +38,12 @@ class Features:
 
 
 def rows_of(label: str, table: FileTable, id_column: str | None) -> Part:
-    """
-    Return the rows of a table for matching.
-
-    Parameters
-    ----------
-    label : str
-        What to call the file in messages.
-    table : FileTable
-        The table.
-    id_column : str or None
-        The column with ids of rows.
-
-    Returns
-    -------
-    Part
-        The rows.
-    """
+    """Return the rows of a table for matching."""
     return Part(label, table.n_rows, None if id_column is None else table.ids(id_column))
 
 
 def training_features(sources: Sources, target: FileTarget) -> Gathered:
-    """
-    Read the features of training samples.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    target : FileTarget
-        The target; its columns are no features, and only samples where it is known are taken.
-
-    Returns
-    -------
-    Gathered
-        Columns of a table, or matrices of views.
-    """
+    """Read the features of training samples."""
     found = _read(sources, target, target.columns)
     columns = {features.name: features.columns for features in found}
     recipe = Recipe(sources.kind, columns, {features.name: features.table.named for features in found})
@@ -94,23 +51,7 @@ def training_features(sources: Sources, target: FileTarget) -> Gathered:
 
 
 def new_features(sources: Sources, recipe: Recipe, target: FileTarget | None) -> Gathered:
-    """
-    Read the features of samples for a fitted model.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    recipe : Recipe
-        How the files of training became samples.
-    target : FileTarget or None
-        The target; with one, only samples where it is known are taken.
-
-    Returns
-    -------
-    Gathered
-        Columns of a table, or matrices of views, as in training.
-    """
+    """Read the features of samples for a fitted model."""
     unknown = [name for name in sources.views if name not in recipe.columns]
     missing = [name for name in recipe.columns if name and name not in sources.views]
     if unknown or (missing and not sources.keep_incomplete):

@@ -16,21 +16,7 @@ from bemkl.kernels import stack_kernels
 
 
 def training_kernels(sources: Sources, target: FileTarget) -> Gathered:
-    """
-    Read square matrices, and bring rows and columns into the order of the samples.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    target : FileTarget
-        The target; only samples where it is known are taken.
-
-    Returns
-    -------
-    Gathered
-        The matrices as they are.
-    """
+    """Read square matrices, and bring rows and columns into the order of the samples."""
     matrices = _read(sources)
     _refuse_sizes(matrices)
     matched = _match({name: (matrix, matrix.rows) for name, matrix in matrices.items()}, target)
@@ -45,23 +31,7 @@ def training_kernels(sources: Sources, target: FileTarget) -> Gathered:
 
 
 def new_kernels(sources: Sources, recipe: Recipe, target: FileTarget | None) -> Gathered:
-    """
-    Read matrices between new samples, in rows, and training samples, in columns.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    recipe : Recipe
-        How the files of training became samples.
-    target : FileTarget or None
-        The target; with one, only samples where it is known are taken.
-
-    Returns
-    -------
-    Gathered
-        The matrices as they are, with columns in the order of training.
-    """
+    """Read matrices between new samples, in rows, and training samples, in columns."""
     matrices = _read(sources)
     if sorted(matrices) != sorted(recipe.kernels):
         raise InputError(

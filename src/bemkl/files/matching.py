@@ -14,68 +14,27 @@ from bemkl.files.problems import InputError, listed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """
-    The rows of a file.
+    """The rows of a file."""
 
-    Parameters
-    ----------
-    label : str
-        What to call the file in messages.
-    n_rows : int
-        Number of rows.
-    ids : list of str or None
-        Their ids.
-    """
-
-    label: str
-    n_rows: int
-    ids: list[str] | None
+    label: str  # what to call the file in messages
+    n_rows: int  # number of rows
+    ids: list[str] | None  # their ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matched:
-    """
-    Samples, and where each file has them.
+    """Samples, and where each file has them."""
 
-    Parameters
-    ----------
-    names : list of str
-        Ids of the samples, or numbers from 1 on.
-    rows : dict of str to ndarray of shape (n_samples,)
-        By file, the row of each sample; -1 for a sample that the file lacks.
-    unmatched : dict of str to list of str
-        By file, ids of rows that have no partner in the other files.
-    by_order : list of str
-        Files without ids, whose rows were taken in the order of the others.
-    has_ids : bool
-        Whether the names are ids.
-    left_out : dict of str to list of str
-        By a reason other than that, names of samples that were left out.
-    """
-
-    names: list[str]
-    rows: dict[str, Rows]
-    unmatched: dict[str, list[str]]
-    by_order: list[str]
-    has_ids: bool
+    names: list[str]  # ids of the samples, or numbers from 1 on
+    rows: dict[str, Rows]  # (n_samples,): by file, the row of each sample; -1 for a sample that the file lacks
+    unmatched: dict[str, list[str]]  # by file, ids of rows that have no partner in the other files
+    by_order: list[str]  # files without ids, whose rows were taken in the order of the others
+    has_ids: bool  # whether the names are ids
+    # by a reason other than that, names of samples that were left out
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, keep: npt.NDArray[np.bool_], reason: str = "") -> Matched:
-        """
-        Keep some samples.
-
-        Parameters
-        ----------
-        keep : ndarray of shape (n_samples,)
-            Whether to keep them.
-        reason : str
-            Why the others are left out, to be told; nothing if the user asked for it.
-
-        Returns
-        -------
-        Matched
-            These.
-        """
+        """Keep some samples. Shapes: keep (n_samples,)."""
         names = [name for name, kept in zip(self.names, keep, strict=True) if kept]
         gone = [name for name, kept in zip(self.names, keep, strict=True) if not kept]
         left_out = self.left_out | ({reason: gone} if reason and gone else {})
@@ -83,25 +42,11 @@ class Matched:
         return replace(self, names=names, rows=rows, left_out=left_out)
 
     def everything_left_out(self) -> dict[str, list[str]]:
-        """
-        Return what did not match and what was left out, in full.
-
-        Returns
-        -------
-        dict of str to list of str
-            Ids of rows without a partner by file, and names of samples by the reason for which they were left out.
-        """
+        """Return what did not match and what was left out, in full."""
         return {label: ids for label, ids in (self.unmatched | self.left_out).items() if ids}
 
     def sentences(self) -> list[str]:
-        """
-        Say what did not match.
-
-        Returns
-        -------
-        list of str
-            Which rows were left out and why, which samples lack something, and which files have no ids.
-        """
+        """Say what did not match."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for name in dict.fromkeys(name for ids in self.unmatched.values() for name in ids):
             groups.setdefault(tuple(label for label, ids in self.unmatched.items() if name not in ids), []).append(name)
@@ -128,27 +73,7 @@ class Matched:
 
 
 def match(parts: Sequence[Part], may_lack: Collection[str] = ()) -> Matched:
-    """
-    Find the samples that all files have.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        The files; samples come in the order of the first one with ids.
-    may_lack : collection of str
-        Files that need not have every sample.
-
-    Returns
-    -------
-    Matched
-        The samples.
-
-    Examples
-    --------
-    >>> found = match([Part("y.csv", 3, ["a", "b", "c"]), Part("x.csv", 3, ["c", "a", "d"])])
-    >>> found.names, found.rows["x.csv"].tolist(), found.unmatched
-    (['a', 'c'], [1, 0], {'y.csv': ['b'], 'x.csv': ['d']})
-    """
+    """Find the samples that all files have."""
     named = [part for part in parts if part.ids is not None]
     by_order = [part for part in parts if part.ids is None]
     first = named[0] if named else parts[0]

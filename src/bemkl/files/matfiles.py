@@ -18,26 +18,7 @@ _Arrays = dict[str, npt.NDArray[Any]]
 
 
 def read_matfile(path: Path) -> _Arrays:
-    """
-    Read the two-dimensional numeric arrays of a file; what else there is in it is left out.
-
-    Parameters
-    ----------
-    path : Path
-        The file. Version 7.3 is a format of its own, which h5py reads.
-
-    Returns
-    -------
-    dict of ndarray
-        The arrays by the names of the variables, in the precision of the file.
-
-    Raises
-    ------
-    ValueError
-        If it is no such file, or claims to hold more than it can.
-    ImportError
-        If it needs h5py, which is not installed.
-    """
+    """Read the two-dimensional numeric arrays of a file; what else there is in it is left out."""
     try:
         stored = _read(path)
     except (ImportError, MemoryError):

@@ -27,41 +27,12 @@ class _Part(NamedTuple):
 
 
 def byte_order(start: bytes) -> str:
-    """
-    Tell whether a file is of this format, and how its numbers are written.
-
-    Parameters
-    ----------
-    start : bytes
-        The beginning of the file.
-
-    Returns
-    -------
-    str
-        "<" or ">"; nothing for another format.
-    """
+    """Tell whether a file is of this format, and how its numbers are written."""
     return {b"\x00\x01IM": "<", b"\x01\x00MI": ">"}.get(start[124:_HEADER], "")
 
 
 def read_version_5(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """
-    Read the two-dimensional real arrays of a file; what else there is in it is left out.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of ndarray
-        The arrays by the names of the variables, in the precision of the file.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged.
-    """
+    """Read the two-dimensional real arrays of a file; what else there is in it is left out."""
     arrays = {}
     with path.open("rb") as file:
         order = byte_order(file.read(_HEADER))

@@ -22,49 +22,19 @@ MATRIX_ENDINGS = (".npy", ".npz", ".mat", *DELIMITERS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileMatrix:
-    """
-    A matrix as it is on disk.
+    """A matrix as it is on disk."""
 
-    Parameters
-    ----------
-    path : Path
-        Where it comes from, for messages.
-    values : ndarray of shape (n_rows, n_columns)
-        Its entries.
-    rows : list of str or None
-        Ids of the rows.
-    columns : list of str or None
-        Ids of the columns.
-    labelled : bool
-        Whether the file itself says which row is which; ids of columns alone are also those of the rows if the matrix
-        is square and of training samples.
-    """
-
-    path: Path
-    values: Array = field(repr=False)
-    rows: list[str] | None = None
-    columns: list[str] | None = None
+    path: Path  # where it comes from, for messages
+    values: Array = field(repr=False)  # (n_rows, n_columns): its entries
+    rows: list[str] | None = None  # ids of the rows
+    columns: list[str] | None = None  # ids of the columns
+    # whether the file itself says which row is which; ids of columns alone are also those of the rows if the matrix is
+    # square and of training samples
     labelled: bool = True
 
 
 def read_matrices(path: Path, variable: str | None = None, delimiter: str | None = None) -> dict[str, FileMatrix]:
-    """
-    Read the matrices of a file.
-
-    Parameters
-    ----------
-    path : Path
-        A file that ends with one of `MATRIX_ENDINGS`.
-    variable : str, optional
-        Only this one of an NPZ or MATLAB file.
-    delimiter : str, optional
-        What is between the cells of a text file, instead of what its ending says.
-
-    Returns
-    -------
-    dict of str to FileMatrix
-        By the names of the variables; by the name of the file where it has no variables.
-    """
+    """Read the matrices of a file."""
     ending = path.suffix.lower()
     if ending not in MATRIX_ENDINGS:
         raise InputError(f"{path}: a matrix ends with {', '.join(MATRIX_ENDINGS)}.", "Save it as one of these.")

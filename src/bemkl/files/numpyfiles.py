@@ -29,19 +29,7 @@ class _Header(NamedTuple):
 
 
 def load_array(path: Path) -> Any:
-    """
-    Load an array of numbers or strings.
-
-    Parameters
-    ----------
-    path : Path
-        A file of NumPy.
-
-    Returns
-    -------
-    ndarray or dict of str to ndarray
-        The array; the arrays by name of a file that has several.
-    """
+    """Load an array of numbers or strings."""
     with path.open("rb") as file:
         try:
             is_archive = file.read(2) == b"PK"
@@ -61,16 +49,7 @@ def load_array(path: Path) -> Any:
 
 
 def refuse_impossible(path: Path, n_bytes: int) -> None:
-    """
-    Refuse to make room for more than a file can hold, however well it is compressed.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    n_bytes : int
-        What it claims to hold.
-    """
+    """Refuse to make room for more than a file can hold, however well it is compressed."""
     size = path.stat().st_size
     if n_bytes > _DENSEST * size:
         raise ValueError(f"it claims {n_bytes:,} bytes of numbers, and has {size:,} itself")

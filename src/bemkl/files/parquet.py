@@ -15,19 +15,7 @@ _EXACT = 2**53
 
 
 def read_parquet(path: Path) -> FileTable:
-    """
-    Read a table.
-
-    Parameters
-    ----------
-    path : Path
-        A Parquet file.
-
-    Returns
-    -------
-    FileTable
-        Numbers as numbers, and anything else as text.
-    """
+    """Read a table."""
     try:
         import pyarrow.parquet
     except ImportError:

@@ -10,16 +10,7 @@ _LONGEST_NAME = 80
 
 
 class InputError(ValueError):
-    """
-    Something in the input that two lines can explain.
-
-    Parameters
-    ----------
-    what : str
-        Where it is, and what it is.
-    advice : str
-        The way out.
-    """
+    """Something in the input that two lines can explain."""
 
     def __init__(self, what: str, advice: str) -> None:
         # Names from files may hold ends of lines, and the two parts are told by the first one.
@@ -27,25 +18,6 @@ class InputError(ValueError):
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """
-    Name some things in a sentence.
-
-    Parameters
-    ----------
-    names : sequence of str
-        All of them.
-    most : int
-        How many to name.
-
-    Returns
-    -------
-    str
-        The first ones, and how many more there are.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
+    """Name some things in a sentence."""
     shown = ", ".join(shortened(name, _LONGEST_NAME) for name in names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown

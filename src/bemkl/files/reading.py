@@ -23,21 +23,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 
 
 def read_table(path: Path, delimiter: str | None = None) -> FileTable:
-    """
-    Read a table.
-
-    Parameters
-    ----------
-    path : Path
-        A file that ends with one of `TABLE_ENDINGS`.
-    delimiter : str, optional
-        What is between the cells of a text file, instead of what its ending says.
-
-    Returns
-    -------
-    FileTable
-        The table.
-    """
+    """Read a table."""
     ending = path.suffix.lower()
     if ending not in TABLE_ENDINGS:
         raise InputError(
@@ -50,16 +36,7 @@ def read_table(path: Path, delimiter: str | None = None) -> FileTable:
 
 
 def refuse_missing(path: Path, advice: str = "Check the path.") -> None:
-    """
-    Refuse a path that is no file.
-
-    Parameters
-    ----------
-    path : Path
-        The path.
-    advice : str
-        What to do where there is nothing.
-    """
+    """Refuse a path that is no file."""
     if path.is_file():
         return
     if path.is_dir():
@@ -71,40 +48,12 @@ def refuse_missing(path: Path, advice: str = "Check the path.") -> None:
 
 
 def delimiter_of(path: Path) -> str:
-    """
-    Return what is between the cells of a text file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    str
-        What its ending says; a comma for any other.
-    """
+    """Return what is between the cells of a text file."""
     return DELIMITERS.get(path.suffix.lower(), ",")
 
 
 def read_lines(path: Path, delimiter: str) -> tuple[list[list[str]], list[int]]:
-    """
-    Read the cells of a text file, row by row.
-
-    Parameters
-    ----------
-    path : Path
-        The file, in UTF-8.
-    delimiter : str
-        What is between the cells.
-
-    Returns
-    -------
-    rows : list of list of str
-        The rows in which something is written.
-    lines : list of int
-        Their numbers, as a user counts the lines of the file.
-    """
+    """Read the cells of a text file, row by row."""
     if len(delimiter) != 1 or delimiter in '\r\n"':
         raise InputError(f"--delimiter: expected one character, got {delimiter!r}.", 'Such as ";" or tab.')
     rows, lines = [], []

@@ -20,26 +20,7 @@ class KernelRepair(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """
     Make matrices of training samples kernels, and do the same to those of new samples.
 
-    Parameters
-    ----------
-    distances : bool
-        Whether matrices are distances d, which become exp(-d / s) with the mean s over pairs of training samples.
-    repair : bool
-        Whether to take the mean with the transpose and to set negative eigenvalues to zero, instead of refusing. New
-        samples lose the same eigenvectors. They have no transpose, so the first fault cannot be mended for them.
-
-    Attributes
-    ----------
-    scales_ : dict of str to float
-        Mean distances by kernel; empty for kernels.
-    negative_ : dict of str to ndarray of shape (n_train, n_negative)
-        Eigenvectors that were taken out, of kernels that had to be repaired.
-
-    Examples
-    --------
-    >>> stack = stack_kernels({"near": np.array([[0.0, 2.0], [2.0, 0.0]])})
-    >>> np.asarray(KernelRepair(distances=True).fit_transform(stack))[:, :, 0].round(3).tolist()
-    [[1.0, 0.368], [0.368, 1.0]]
+    Shapes: negative_ (n_train, n_negative).
     """
 
     def __init__(self, distances: bool = False, repair: bool = False) -> None:
@@ -47,26 +28,7 @@ class KernelRepair(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.repair = repair
 
     def fit_transform(self, X: KernelStack, y: Any = None) -> KernelStack:
-        """
-        Check and convert the matrices of training samples.
-
-        Parameters
-        ----------
-        X : KernelStack
-            Square matrices.
-        y : Any
-            Not used.
-
-        Returns
-        -------
-        KernelStack
-            Symmetric, positive semidefinite kernels.
-
-        Raises
-        ------
-        InputError
-            If one is not symmetric, or has negative eigenvalues; it says how far off it is.
-        """
+        """Check and convert the matrices of training samples."""
         self.scales_: dict[str, float] = {}
         self.negative_: dict[str, Array] = {}
         kernels = {}
@@ -79,38 +41,12 @@ class KernelRepair(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return stack_kernels(kernels)
 
     def fit(self, X: KernelStack, y: Any = None) -> KernelRepair:
-        """
-        Learn scales and repairs.
-
-        Parameters
-        ----------
-        X : KernelStack
-            Square matrices.
-        y : Any
-            Not used.
-
-        Returns
-        -------
-        KernelRepair
-            This object.
-        """
+        """Learn scales and repairs."""
         self.fit_transform(X)
         return self
 
     def transform(self, X: KernelStack) -> KernelStack:
-        """
-        Convert matrices between new samples, in rows, and training samples, in columns.
-
-        Parameters
-        ----------
-        X : KernelStack
-            The matrices.
-
-        Returns
-        -------
-        KernelStack
-            Kernels that fit to those of the training samples.
-        """
+        """Convert matrices between new samples, in rows, and training samples, in columns."""
         kernels = {}
         for name, matrix in _matrices(X).items():
             values = from_distances(matrix, self.scales_[name]) if self.distances else matrix

@@ -16,21 +16,7 @@ from bemkl.files.targets import Values, read_target
 
 
 def training_samples(sources: Sources, task: str | None = None) -> Gathered:
-    """
-    Read samples and their target.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files.
-    task : {"classification", "regression"}, optional
-        What the target is, if the user said so; else it is inferred.
-
-    Returns
-    -------
-    Gathered
-        Samples with a known target.
-    """
+    """Read samples and their target."""
     kind = sources.kind
     if sources.target is None:
         raise InputError("There is nothing to learn without a target.", "Pass --target file.csv:column.")
@@ -54,25 +40,7 @@ def training_samples(sources: Sources, task: str | None = None) -> Gathered:
 
 
 def new_samples(sources: Sources, recipe: Recipe, task: str, classes: Values | None = None) -> Gathered:
-    """
-    Read samples for a model that was fitted on files.
-
-    Parameters
-    ----------
-    sources : Sources
-        The files, of the same kind as those of training. With a target, only samples where it is known are taken.
-    recipe : Recipe
-        How the files of training became samples.
-    task : {"classification", "regression"}
-        What the model predicts.
-    classes : ndarray of shape (n_classes,), optional
-        The classes of the model, for one label a sample.
-
-    Returns
-    -------
-    Gathered
-        The samples.
-    """
+    """Read samples for a model that was fitted on files. Shapes: classes (n_classes,)."""
     if sources.kind != recipe.kind:
         names = listed(recipe.kernels or [name for name in recipe.columns if name])
         raise InputError(

@@ -26,41 +26,19 @@ OPTIONS = {"table": "--data", "views": "--view", "kernels": "--kernel", "mixed":
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """
-    The files that a user names.
+    """The files that a user names."""
 
-    Parameters
-    ----------
-    data : Path or None
-        One table, whose columns are features.
-    views : dict of str to Path
-        Several tables, by name.
-    kernels : tuple of (str or None, Path, str or None)
-        Matrices: name, file, and variable in the file. Without a name, all matrices of the file by their own names.
-    target : str or None
-        File and columns of what is to be predicted.
-    id_column : str or None
-        The column to match rows by.
-    delimiters : dict of str to str
-        What is between the cells of text files, instead of what their endings say: by the name of a view or kernel, by
-        "target", or by nothing for all others.
-    distances : bool
-        Whether matrices are distances.
-    repair : bool
-        Whether matrices that are no kernels are made kernels.
-    keep_incomplete : bool
-        Whether samples that lack a view are kept.
-    """
-
-    data: Path | None = None
-    views: dict[str, Path] = field(default_factory=dict)
-    kernels: tuple[tuple[str | None, Path, str | None], ...] = ()
-    target: str | None = None
-    id_column: str | None = None
+    data: Path | None = None  # one table, whose columns are features
+    views: dict[str, Path] = field(default_factory=dict)  # several tables, by name
+    kernels: tuple[tuple[str | None, Path, str | None], ...] = ()  # matrices: name, file, and variable in the file
+    target: str | None = None  # file and columns of what is to be predicted
+    id_column: str | None = None  # the column to match rows by
+    # what is between the cells of text files, instead of what their endings say: by the name of a view or kernel, by
+    # "target", or by nothing for all others
     delimiters: dict[str, str] = field(default_factory=dict)
-    distances: bool = False
-    repair: bool = False
-    keep_incomplete: bool = False
+    distances: bool = False  # whether matrices are distances
+    repair: bool = False  # whether matrices that are no kernels are made kernels
+    keep_incomplete: bool = False  # whether samples that lack a view are kept
 
     @property
     def kind(self) -> str:
@@ -78,19 +56,7 @@ class Sources:
         return "views" if self.views else "table"
 
     def delimiter(self, name: str) -> str | None:
-        """
-        Return what the user said is between the cells of a file.
-
-        Parameters
-        ----------
-        name : str
-            Name of the view or kernel, or "target".
-
-        Returns
-        -------
-        str or None
-            The delimiter; None for what the ending of the file says.
-        """
+        """Return what the user said is between the cells of a file."""
         return self.delimiters.get(name, self.delimiters.get(""))
 
     @property
@@ -101,14 +67,7 @@ class Sources:
         return [*data, *self.views.values(), *(path for _, path, _ in self.kernels), *target]
 
     def checksums(self) -> dict[str, dict[str, str]]:
-        """
-        Return what it takes to know the files again.
-
-        Returns
-        -------
-        dict of str to dict of str to str
-            By the name of a view or kernel, path and SHA-256 of its file.
-        """
+        """Return what it takes to know the files again."""
         paths = {"data": self.data} if self.data is not None else dict(self.views)
         paths |= {name or str(path): path for name, path, _ in self.kernels}
         return {name: {"path": str(path), "sha256": _digest(path)} for name, path in paths.items()}
@@ -116,35 +75,17 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """
-    Samples from files.
+    """Samples from files."""
 
-    Parameters
-    ----------
-    X : dict of ndarray, KernelStack or Mixed
-        The samples: columns of a table or matrices of views, as an estimator takes them; matrices, or both. For a
-        fitted model, matrices have become kernels.
-    matched : Matched
-        Names of the samples, and how rows of files were matched.
-    recipe : Recipe
-        What predictions have to know.
-    prints : list of str
-        Fingerprints of the samples' values.
-    y : ndarray of shape (n_samples,) or (n_samples, n_targets), or None
-        What is to be predicted, where it is known.
-    task : {"classification", "regression", ""}
-        What the target asks for; nothing without a target.
-    reason : str
-        Why that is the task.
-    """
-
+    # the samples: columns of a table or matrices of views, as an estimator takes them; matrices, or both
     X: Any = field(repr=False)
-    matched: Matched = field(repr=False)
-    recipe: Recipe = field(repr=False)
-    prints: list[str] = field(repr=False)
+    matched: Matched = field(repr=False)  # names of the samples, and how rows of files were matched
+    recipe: Recipe = field(repr=False)  # what predictions have to know
+    prints: list[str] = field(repr=False)  # fingerprints of the samples' values
+    # (n_samples,) or (n_samples, n_targets): what is to be predicted, where it is known
     y: Values | None = field(default=None, repr=False)
-    task: str = ""
-    reason: str = ""
+    task: str = ""  # what the target asks for; nothing without a target
+    reason: str = ""  # why that is the task
 
     @property
     def names(self) -> list[str]:
@@ -152,21 +93,7 @@ class Gathered:
         return self.matched.names
 
     def take(self, rows: npt.NDArray[np.bool_], reason: str = "") -> Gathered:
-        """
-        Keep some samples.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples,)
-            Whether to keep them.
-        reason : str
-            Why the others are left out, to be told.
-
-        Returns
-        -------
-        Gathered
-            These.
-        """
+        """Keep some samples. Shapes: rows (n_samples,)."""
         kept = self.X[np.flatnonzero(rows)] if isinstance(self.X, KernelStack) else _rows_of_each(self.X, rows)
         prints = [one for one, keep in zip(self.prints, rows, strict=True) if keep]
         y = None if self.y is None else self.y[rows]
@@ -174,19 +101,7 @@ class Gathered:
 
 
 def fingerprints(tables: Sequence[Array]) -> list[str]:
-    """
-    Return what tells samples with the same values.
-
-    Parameters
-    ----------
-    tables : sequence of ndarray of shape (n_samples, n_columns)
-        All values of the samples.
-
-    Returns
-    -------
-    list of str
-        A digest of each sample's values.
-    """
+    """Return what tells samples with the same values. Shapes: tables (n_samples, n_columns)."""
     rows = np.hstack([np.asarray(table, dtype=np.float64) for table in tables]) + 0.0
     return [hashlib.blake2b(row.tobytes(), digest_size=12).hexdigest() for row in rows]
 

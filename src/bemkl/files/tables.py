@@ -24,28 +24,13 @@ Cells = Sequence[str] | Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileTable:
-    """
-    A table as it is on disk.
+    """A table as it is on disk."""
 
-    Parameters
-    ----------
-    path : Path
-        Where it comes from, for messages.
-    columns : tuple of str
-        Names of the columns.
-    cells : tuple of sequences of str or ndarrays
-        The columns: text as it was read, or numbers.
-    lines : tuple of int
-        Numbers of the rows, as a user counts the lines of the file; from 1 on without them.
-    named : bool
-        Whether the file has names of columns; those of arrays are only numbered.
-    """
-
-    path: Path
-    columns: tuple[str, ...]
-    cells: tuple[Cells, ...] = field(repr=False)
-    lines: tuple[int, ...] = ()
-    named: bool = True
+    path: Path  # where it comes from, for messages
+    columns: tuple[str, ...]  # names of the columns
+    cells: tuple[Cells, ...] = field(repr=False)  # the columns: text as it was read, or numbers
+    lines: tuple[int, ...] = ()  # numbers of the rows, as a user counts the lines of the file; from 1 on without them
+    named: bool = True  # whether the file has names of columns; those of arrays are only numbered
 
     @property
     def n_rows(self) -> int:
@@ -53,56 +38,15 @@ class FileTable:
         return len(self.cells[0])
 
     def row(self, position: int) -> int:
-        """
-        Return the number of a row for a message.
-
-        Parameters
-        ----------
-        position : int
-            Its position, from 0 on.
-
-        Returns
-        -------
-        int
-            The number of its line in the file.
-        """
+        """Return the number of a row for a message."""
         return self.lines[position] if self.lines else position + 1
 
     def texts(self, column: str) -> list[str | None]:
-        """
-        Return a column as text.
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-
-        Returns
-        -------
-        list of str or None
-            The cells without blanks at their ends; None where there is nothing.
-        """
+        """Return a column as text."""
         return [_text(cell) for cell in self.cells[self._position(column)]]
 
     def numbers(self, columns: Sequence[str]) -> Array:
-        """
-        Return columns as numbers.
-
-        Parameters
-        ----------
-        columns : sequence of str
-            Their names.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_columns)
-            The numbers, NaN where there is nothing.
-
-        Raises
-        ------
-        InputError
-            If a cell is no number; it names row and column.
-        """
+        """Return columns as numbers. Shapes: returns (n_rows, n_columns)."""
         table = np.empty((self.n_rows, len(columns)))
         for place, column in enumerate(columns):
             cells = self.cells[self._position(column)]
@@ -122,39 +66,12 @@ class FileTable:
         return table
 
     def is_numeric(self, column: str) -> bool:
-        """
-        Tell whether all cells of a column that hold something hold numbers.
-
-        Parameters
-        ----------
-        column : str
-            Its name.
-
-        Returns
-        -------
-        bool
-            Whether they do.
-        """
+        """Tell whether all cells of a column that hold something hold numbers."""
         cells = self.cells[self._position(column)]
         return isinstance(cells, np.ndarray) or all(read_number(cell) is not None for cell in cells)
 
     def id_column(self, wanted: str | None, exclude: Sequence[str] = ()) -> str | None:
-        """
-        Find the column that names the rows.
-
-        Parameters
-        ----------
-        wanted : str or None
-            Its name; or None for a column that is called like one ("id", "PatientID", "sample", ...) and has a value of
-            its own in each row, or else the first column if it holds text for the most part.
-        exclude : sequence of str
-            Columns that it cannot be.
-
-        Returns
-        -------
-        str or None
-            Its name; None if there is none.
-        """
+        """Find the column that names the rows."""
         if wanted is not None:
             if wanted in self.columns:
                 return wanted
@@ -181,24 +98,7 @@ class FileTable:
         return len(set(self.texts(column))) == self.n_rows
 
     def ids(self, column: str) -> list[str]:
-        """
-        Return the ids of the rows.
-
-        Parameters
-        ----------
-        column : str
-            The column with the ids.
-
-        Returns
-        -------
-        list of str
-            The ids.
-
-        Raises
-        ------
-        InputError
-            If one is empty, or there twice.
-        """
+        """Return the ids of the rows."""
         found = self.texts(column)
         if None in found:
             raise InputError(
@@ -218,38 +118,12 @@ class FileTable:
 
 
 def is_id_name(name: str) -> bool:
-    """
-    Tell whether a column is called like one that names rows.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-
-    Returns
-    -------
-    bool
-        Whether it is.
-
-    Examples
-    --------
-    >>> [is_id_name(name) for name in ("id", "PatientID", "sample_id", "", "malic_acid", "age")]
-    [True, True, True, True, False, False]
-    """
+    """Tell whether a column is called like one that names rows."""
     return name.strip().lower() in _ID_NAMES or _ENDS_WITH_ID.search(name.strip()) is not None
 
 
 def refuse_same_names(path: Path, columns: Sequence[str]) -> None:
-    """
-    Refuse columns that have the same name.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for the message.
-    columns : sequence of str
-        Names of the columns.
-    """
+    """Refuse columns that have the same name."""
     seen: set[str] = set()
     for name in columns:
         if name in seen:
@@ -259,21 +133,7 @@ def refuse_same_names(path: Path, columns: Sequence[str]) -> None:
 
 
 def refuse_duplicates(path: Path, ids: list[str]) -> list[str]:
-    """
-    Refuse ids that are there twice.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for the message.
-    ids : list of str
-        The ids.
-
-    Returns
-    -------
-    list of str
-        The same ids.
-    """
+    """Refuse ids that are there twice."""
     seen: set[str] = set()
     twice = [name for name in ids if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
     if twice:
@@ -294,24 +154,7 @@ def _are_plain(cells: Sequence[str]) -> bool:
 
 
 def read_number(cell: str) -> float | None:
-    """
-    Read a number.
-
-    Parameters
-    ----------
-    cell : str
-        A cell.
-
-    Returns
-    -------
-    float or None
-        The number, NaN for a missing one, None for anything else.
-
-    Examples
-    --------
-    >>> read_number("1e3"), read_number("NA"), read_number("high")
-    (1000.0, nan, None)
-    """
+    """Read a number."""
     if "_" in cell:  # which Python would take for a sign between digits
         return None
     try:

@@ -22,51 +22,19 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileTarget:
-    """
-    Columns of a table that are to be predicted.
+    """Columns of a table that are to be predicted."""
 
-    Parameters
-    ----------
-    table : FileTable
-        The table.
-    columns : list of str
-        The columns.
-    id_column : str or None
-        The column with ids of rows.
-    """
-
-    table: FileTable
-    columns: list[str]
-    id_column: str | None
+    table: FileTable  # the table
+    columns: list[str]  # the columns
+    id_column: str | None  # the column with ids of rows
 
     def known(self) -> npt.NDArray[np.bool_]:
-        """
-        Tell which rows have a value in all columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Whether they do.
-        """
+        """Tell which rows have a value in all columns. Shapes: returns (n_rows,)."""
         there = zip(*(self.table.texts(column) for column in self.columns), strict=True)
         return np.array([None not in texts for texts in there])
 
     def task(self, rows: npt.NDArray[np.intp]) -> tuple[str, str]:
-        """
-        Infer whether the target is of classes or of numbers.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            The rows that count.
-
-        Returns
-        -------
-        task : {"classification", "regression"}
-            What it is.
-        reason : str
-            Why, in a few words.
-        """
+        """Infer whether the target is of classes or of numbers."""
         if not all(map(self.table.is_numeric, self.columns)):
             return "classification", "the target is text"
         numbers = self.table.numbers(self.columns)[rows]
@@ -78,19 +46,7 @@ class FileTarget:
         return "regression", f"the target has {different} different numbers"
 
     def like(self, names: list[str]) -> FileTarget:
-        """
-        Return the target that a model was fitted on.
-
-        Parameters
-        ----------
-        names : list of str
-            What the model predicts, in its order.
-
-        Returns
-        -------
-        FileTarget
-            The columns of these names; a single one may have another name.
-        """
+        """Return the target that a model was fitted on."""
         if set(self.columns) != set(names) and not len(self.columns) == len(names) == 1:
             raise InputError(
                 f"{self.table.path}: the model predicts {listed(names)}, got the target {listed(self.columns)}.",
@@ -99,23 +55,7 @@ class FileTarget:
         return self if len(names) == 1 else replace(self, columns=names)
 
     def values(self, rows: npt.NDArray[np.intp], task: str, classes: Values | None = None) -> Values:
-        """
-        Return the target.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Which rows.
-        task : {"classification", "regression"}
-            What it is.
-        classes : ndarray, optional
-            Classes of a model; labels then become these, however they are written.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_columns)
-            Labels or numbers; several columns of zeros and ones are several labels a sample.
-        """
+        """Return the target. Shapes: returns (n_rows,) or (n_rows, n_columns)."""
         if task == "regression":
             numbers = self.table.numbers(self.columns)[rows]
             return numbers[:, 0] if len(self.columns) == 1 else numbers
@@ -151,23 +91,7 @@ class FileTarget:
 
 
 def read_target(text: str, id_column: str | None, delimiter: str | None) -> FileTarget:
-    """
-    Read the table of a target.
-
-    Parameters
-    ----------
-    text : str
-        A file, or a file, a colon and one or more columns with commas between them.
-    id_column : str or None
-        The column with ids of rows, if the user named one.
-    delimiter : str or None
-        What is between cells, if the user said so.
-
-    Returns
-    -------
-    FileTarget
-        The target.
-    """
+    """Read the table of a target."""
     path, wanted = Path(text), None
     if not path.is_file() and ":" in text:
         before, _, wanted = text.rpartition(":")

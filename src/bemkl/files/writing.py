@@ -12,21 +12,7 @@ from bemkl.files.problems import InputError
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """
-    Write a file beside its place, and move it there when it is complete.
-
-    Parameters
-    ----------
-    path : Path
-        Where to; an older file of that name is replaced, and its permissions stay.
-    content : bytes
-        What to write.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; an older file is as it was then, and nothing else is left behind.
-    """
+    """Write a file beside its place, and move it there when it is complete."""
     place = _place(path)  # what a link stands for is written, the link stays
     if not place.parent.is_dir():
         raise FileNotFoundError(f"path: there is no folder {str(place.parent)!r} to save {place.name!r} in.")
@@ -48,18 +34,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def refuse_output(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
-    """
-    Refuse a place where no file can be or should be written; before the work, not after it.
-
-    Parameters
-    ----------
-    path : Path
-        Where a file is to be.
-    force : bool
-        Whether an older file may be replaced.
-    inputs : iterable of Path
-        Files that are read, which cannot be the output.
-    """
+    """Refuse a place where no file can be or should be written; before the work, not after it."""
     place = _place(path)
     if place.exists() and not place.is_file():
         raise InputError(f"{path}: is {'a folder' if place.is_dir() else 'no file'}.", "Name a file.")

@@ -19,41 +19,15 @@ class Approximation:
     An approximate system for each output (derivation, section 5).
 
     .. math:: \Lambda + \kappa\,\mathbf{C} + \mathbf{K}_e^\top \operatorname{diag}(\boldsymbol c)\,\mathbf{K}_e
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_kernels,)
-        Kernel weights that the combined kernel :math:`\mathbf{K}_e` is made with.
-    along : ndarray of shape (n_outputs, n_samples)
-        The factors c of the samples.
-    across : ndarray of shape (n_outputs,)
-        The factors :math:`\kappa`.
-    sample_precision : ndarray of shape (n_outputs, n_basis)
-        Expected precisions of the sample weights.
     """
 
-    weights: Array
-    along: Array
-    across: Array
-    sample_precision: Array
+    weights: Array  # (n_kernels,): kernel weights that the combined kernel {K}_e is made with
+    along: Array  # (n_outputs, n_samples): the factors c of the samples
+    across: Array  # (n_outputs,): the factors κ
+    sample_precision: Array  # (n_outputs, n_basis): expected precisions of the sample weights
 
     def in_place_of(self, current: Approximation, sizes: Array) -> Approximation:
-        """
-        Return what to use now: of this system whatever is close to the current one.
-
-        Parameters
-        ----------
-        current : Approximation
-            The system at the current means.
-        sizes : ndarray of shape (n_kernels,)
-            How much each kernel has to say: changes of its weight count as much.
-
-        Returns
-        -------
-        Approximation
-            The kernel weights of this system if they serve, and then those of its outputs that do; the same object
-            where all serve.
-        """
+        """Return what to use now: of this system whatever is close to the current one. Shapes: sizes (n_kernels,)."""
         if not _close((sizes * self.weights)[None], (sizes * current.weights)[None])[0]:
             return current
         serves = _close(self.along, current.along) & _close(self.sample_precision, current.sample_precision)

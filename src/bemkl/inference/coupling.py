@@ -31,53 +31,20 @@ class Coupling:
 
     and eliminating its mean of G leaves the matrix
     :math:`\mathbf{M}_i = \tilde\upsilon(\mathbf{I} - \tilde\upsilon\,\Sigma_i)` between its kernels.
-
-    Parameters
-    ----------
-    context : PairContext
-        Expectations of the neighbours.
-    curvature : ndarray of shape (n_outputs, n_samples)
-        The curvatures :math:`w_i`, at most :math:`\tilde\tau`.
-    covariance : PerOutput
-        The matrices :math:`\Sigma(\boldsymbol g)`.
-    logdet : ndarray of shape (n_outputs,)
-        Their log-determinants.
-    matrix : PerOutput
-        :math:`\mathbf{M}` for the precision of the targets.
-    direction : ndarray of shape (n_outputs, n_kernels)
-        The vectors q.
-    shrinkage : ndarray of shape (n_outputs, n_samples)
-        :math:`1 + (w_i - \tilde\tau)\,\tilde{\boldsymbol e}^\top\boldsymbol q`, positive.
-    correction : ndarray of shape (n_outputs, n_samples)
-        :math:`\rho_i`, the excess curvature over the shrinkage.
     """
 
-    context: PairContext
-    curvature: Array
-    covariance: PerOutput
-    logdet: Array
-    matrix: PerOutput
-    direction: Array
-    shrinkage: Array
-    correction: Array
+    context: PairContext  # expectations of the neighbours
+    curvature: Array  # (n_outputs, n_samples): the curvatures w_i, at most τ
+    covariance: PerOutput  # the matrices Σ(g)
+    logdet: Array  # (n_outputs,): their log-determinants
+    matrix: PerOutput  # {M} for the precision of the targets
+    direction: Array  # (n_outputs, n_kernels): the vectors q
+    shrinkage: Array  # (n_outputs, n_samples): 1 + (w_i - τ) eᵀq, positive
+    correction: Array  # (n_outputs, n_samples): ρ_i, the excess curvature over the shrinkage
 
     @classmethod
     def of(cls, context: PairContext, curvature: Array) -> Coupling:
-        """
-        Build the model for given curvatures.
-
-        Parameters
-        ----------
-        context : PairContext
-            Expectations of the neighbours.
-        curvature : ndarray of shape (n_outputs, n_samples)
-            Curvature of each sample.
-
-        Returns
-        -------
-        Coupling
-            The model.
-        """
+        """Build the model for given curvatures. Shapes: curvature (n_outputs, n_samples)."""
         e = context.weights.mean
         covariance, logdet = intermediate_covariance(context)
         q = covariance @ e
@@ -90,17 +57,7 @@ class Coupling:
         r"""
         Multiply with the matrices between the kernels, :math:`\mathbf{M}_i \boldsymbol x_i`.
 
-        Parameters
-        ----------
-        x : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Vectors.
-        outputs : slice
-            Which outputs they belong to.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_kernels, n_samples)
-            The products.
+        Shapes: x (n_outputs, n_kernels, n_samples); returns (n_outputs, n_kernels, n_samples).
         """
         product = self.matrix.some(outputs) @ x
         rho = self.correction[outputs]
@@ -119,17 +76,7 @@ class Coupling:
         What `rank_one` takes for the part along the kernel weights is summed over all samples, and the rest of the
         form over some of them, at equal distances in their order: all if they are few.
 
-        Parameters
-        ----------
-        x : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Vectors.
-        outputs : slice
-            Which outputs they belong to.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs,)
-            The sums.
+        Shapes: x (n_outputs, n_kernels, n_samples); returns (n_outputs,).
         """
         along = self.rank_one[0][outputs] * _products(self.context.weights.mean, x) ** 2
         some = slice(None, None, max(1, x.shape[2] // _ENOUGH))
@@ -148,19 +95,8 @@ class Coupling:
         .. math:: \Sigma_i \big(\tilde{\boldsymbol e}\,(w_i(\eta_i - \tilde b) + \ell'_i)
                   - \tilde\tau\,\Sigma_{eb}\big)
 
-        Parameters
-        ----------
-        profile : Profile
-            Derivatives of the bound in the predictor.
-        predictor : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor where they were taken.
-
-        Returns
-        -------
-        left : ndarray of shape (n_outputs, n_kernels, 2)
-            Factor of the kernels.
-        right : ndarray of shape (n_outputs, 2, n_samples)
-            Factor of the samples.
+        Shapes: predictor (n_outputs, n_samples); returns left (n_outputs, n_kernels, 2), right (n_outputs, 2,
+        n_samples).
         """
         weights, tau = self.context.weights, self.context.output_precision[:, None]
         slope = profile.curvature * (predictor - weights.bias[:, None]) + profile.gradient
@@ -175,21 +111,8 @@ class Coupling:
 
         .. math:: c_i\,\tilde{\boldsymbol e}\tilde{\boldsymbol e}^\top \boldsymbol x_i + \kappa\,\boldsymbol x_i
 
-        Parameters
-        ----------
-        x : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Vectors.
-        outputs : slice
-            Which outputs they belong to.
-
-        Returns
-        -------
-        left : ndarray of shape (n_outputs, n_kernels, 1)
-            The kernel weights.
-        right : ndarray of shape (n_outputs, 1, n_samples)
-            What they are multiplied by.
-        across : ndarray of shape (n_outputs,)
-            The factors :math:`\kappa`.
+        Shapes: x (n_outputs, n_kernels, n_samples); returns left (n_outputs, n_kernels, 1), right (n_outputs, 1,
+        n_samples), across (n_outputs,).
         """
         along, across = self.rank_one
         e = self.context.weights.mean
@@ -210,12 +133,7 @@ class Coupling:
         with :math:`\kappa` half the mean of what is left of the diagonal. The covariance is less than its mean in the
         directions that the data speak of, and there it gives way when it follows.
 
-        Returns
-        -------
-        along : ndarray of shape (n_outputs, n_samples)
-            The factors c.
-        across : ndarray of shape (n_outputs,)
-            The factors :math:`\kappa`.
+        Shapes: returns along (n_outputs, n_samples), across (n_outputs,).
         """
         upsilon, tau = self.context.intermediate_precision, self.context.output_precision
         squared = float(self.context.weights.mean @ self.context.weights.mean)

@@ -28,21 +28,7 @@ def scale_ratio(gram: Array, diagonal: Array, scale: float, n_kernels: int) -> f
     """
     Return how large squared kernels are beside the precisions of the sample weights.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_basis, n_basis)
-        C, the sum of squared kernels.
-    diagonal : ndarray of shape (n_basis,)
-        Expected precisions of the sample weights.
-    scale : float
-        Expected precision of the intermediate outputs.
-    n_kernels : int
-        Number of kernels.
-
-    Returns
-    -------
-    float
-        The largest ratio, a kernel: what a sum of both loses of the smaller one, in units of its last digit.
+    Shapes: gram (n_basis, n_basis), diagonal (n_basis,).
     """
     with np.errstate(over="ignore"):
         return float(scale * (gram.diagonal() / diagonal).max() / n_kernels)
@@ -55,17 +41,7 @@ def graded_qr(matrix: Array) -> tuple[Array, npt.NDArray[np.intp]]:
     With rows from the largest to the smallest, and pivoting of columns, every row keeps its own digits (Cox and Higham,
     Stability of Householder QR factorization for weighted least squares problems, 1998).
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_rows, n_columns)
-        The matrix.
-
-    Returns
-    -------
-    triangle : ndarray of shape (min(n_rows, n_columns), n_columns)
-        Its triangular factor.
-    order : ndarray of int of shape (n_columns,)
-        Which columns of the matrix the columns of the factor stand for.
+    Shapes: matrix (n_rows, n_columns); returns triangle (min(n_rows, n_columns), n_columns), order (n_columns,).
     """
     largest_first = np.argsort(-np.abs(matrix).max(axis=1), kind="stable")
     triangle, order = qr(matrix[largest_first], mode="r", pivoting=True, overwrite_a=True, check_finite=False)
@@ -74,49 +50,15 @@ def graded_qr(matrix: Array) -> tuple[Array, npt.NDArray[np.intp]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedFactor:
-    r"""
-    Root of the precision of the sample weights, by the stacked roots of its two parts; no `Cholesky` of their sum.
+    """Root of the precision of the sample weights from the stacked roots of its two parts, without their sum."""
 
-    Parameters
-    ----------
-    triangle : ndarray of shape (n_basis, n_basis)
-        Upper triangular factor of :math:`[\sqrt\upsilon\,\mathbf{S}\Lambda^{-1/2};\ \mathbf{I}]`, columns in order.
-    order : ndarray of int of shape (n_basis,)
-        The order of the columns.
-    deviation : ndarray of shape (n_basis,)
-        Prior deviations :math:`\lambda^{-1/2}`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> factor = GradedFactor.of(np.array([[1e12, 1e12]]), np.ones(2), 1.0)
-    >>> factor.inverse_diagonal().round(6)
-    array([0.5, 0.5])
-    """
-
-    triangle: Array
-    order: npt.NDArray[np.intp]
-    deviation: Array
+    triangle: Array  # (n_basis, n_basis): upper triangular factor of [√υ S Λ^{-1/2}; I], columns in order
+    order: npt.NDArray[np.intp]  # (n_basis,): the order of the columns
+    deviation: Array  # (n_basis,): prior deviations λ^{-1/2}
 
     @classmethod
     def of(cls, root: Array, diagonal: Array, scale: float) -> GradedFactor:
-        """
-        Factor a precision.
-
-        Parameters
-        ----------
-        root : ndarray of shape (n_rows, n_basis)
-            Root of the sum of squared kernels.
-        diagonal : ndarray of shape (n_basis,)
-            Expected precisions of the sample weights.
-        scale : float
-            Expected precision of the intermediate outputs.
-
-        Returns
-        -------
-        GradedFactor
-            The factor.
-        """
+        """Factor a precision. Shapes: root (n_rows, n_basis), diagonal (n_basis,)."""
         deviation = 1.0 / np.sqrt(diagonal)
         triangle, order = graded_qr(np.concatenate([np.sqrt(scale) * root * deviation, np.eye(len(diagonal))]))
         return cls(triangle, order, deviation)
@@ -127,33 +69,14 @@ class GradedFactor:
         return 2.0 * float(np.log(self.deviation).sum() - np.log(np.abs(self.triangle.diagonal())).sum())
 
     def solve(self, right: Array) -> Array:
-        """
-        Solve a system with the precision.
-
-        Parameters
-        ----------
-        right : ndarray of shape (n_basis,)
-            Right-hand side.
-
-        Returns
-        -------
-        ndarray of shape (n_basis,)
-            The solution.
-        """
+        """Solve a system with the precision. Shapes: right (n_basis,); returns (n_basis,)."""
         half = solve_triangular(self.triangle, (self.deviation * right)[self.order], trans=1, check_finite=False)
         solution = np.empty_like(right)
         solution[self.order] = solve_triangular(self.triangle, half, check_finite=False)
         return self.deviation * solution
 
     def whitener(self) -> Callable[[Array], Array]:
-        """
-        Return what multiplies rows with a root of the inverse: their squared lengths become quadratic forms of it.
-
-        Returns
-        -------
-        callable
-            Maps rows of shape (..., n_basis) to products of the same shape.
-        """
+        """Return what multiplies rows with a root of the inverse, so that squared lengths are quadratic forms of it."""
 
         def whiten(rows: Array) -> Array:
             columns = (rows.reshape(-1, len(self.order)) * self.deviation)[:, self.order].T
@@ -163,19 +86,7 @@ class GradedFactor:
         return whiten
 
     def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
-        """
-        Return the diagonal of the inverse.
-
-        Parameters
-        ----------
-        overwrite : bool
-            Not used: the factor stays as it is.
-
-        Returns
-        -------
-        ndarray of shape (n_basis,)
-            The diagonal.
-        """
+        """Return the diagonal of the inverse. Shapes: returns (n_basis,)."""
         inverse = solve_triangular(self.triangle, np.eye(len(self.triangle)), check_finite=False)
         diagonal = np.empty(len(inverse))
         diagonal[self.order] = np.vecdot(inverse, inverse)

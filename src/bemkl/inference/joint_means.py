@@ -26,19 +26,7 @@ _WORTH = 0.1
 
 
 def fixed_targets(context: PairContext) -> Callable[[Array], Profile]:
-    """
-    Return the bound's derivatives in the predictor with the targets where they are.
-
-    Parameters
-    ----------
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    callable
-        Maps (n_outputs, n_samples) means of the predictor to their `Profile`.
-    """
+    """Return the bound's derivatives in the predictor with the targets where they are."""
     tau = context.output_precision[:, None]
     return lambda mean: Profile(tau * (context.target - mean), np.broadcast_to(tau, mean.shape))
 
@@ -64,35 +52,6 @@ def update_means(
 
     approximately, by conjugate gradients. Products with the kernels are carried along, so that neither the new
     projections nor the new means of G need another pass over the stack.
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    pair : MeanFieldPair
-        Current pair.
-    context : PairContext
-        Expectations of the neighbours.
-    profile_at : callable
-        Maps means of the predictor to the `Profile` of the likelihood there.
-    n_steps : int
-        Most conjugate gradient steps.
-    good_length : float
-        Steps end when their lengths are between 1 / good_length and good_length: with a good preconditioner the first
-        one has a length of about 1, and is enough.
-    preconditioner : callable
-        Makes approximate solvers.
-    relaxation : float
-        How far all means go: 1 for the step that was computed, more to go beyond.
-    roughly : bool
-        Whether to save what a step for many samples can do without: the means of G then follow it up to a part that
-        is small, and the covariance of a stays where it would gain next to nothing. Fixed points are the same, but the
-        bound need not rise.
-
-    Returns
-    -------
-    MeanFieldPair
-        The new pair.
     """
     pair.intermediate.forget_sums()
     lam, upsilon = context.sample_precision, context.intermediate_precision

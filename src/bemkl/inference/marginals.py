@@ -21,41 +21,13 @@ class Marginals(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruncatedNormals:
-    r"""
-    Normal distributions that are kept on :math:`e_m \ge 0`.
+    r"""Normal distributions that are kept on :math:`e_m \ge 0`."""
 
-    Parameters
-    ----------
-    location : ndarray of shape (n_kernels,)
-        Means before truncation.
-    deviation : ndarray of shape (n_kernels,)
-        Standard deviations before truncation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> half = TruncatedNormals(np.zeros(1), np.ones(1))
-    >>> half.quantile(np.array([0.5])).round(3)
-    array([0.674])
-    """
-
-    location: Array
-    deviation: Array
+    location: Array  # (n_kernels,): means before truncation
+    deviation: Array  # (n_kernels,): standard deviations before truncation
 
     def quantile(self, probability: Array) -> Array:
-        """
-        Return quantiles.
-
-        Parameters
-        ----------
-        probability : ndarray of shape (..., n_kernels)
-            Probabilities between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (..., n_kernels)
-            The quantiles, none below zero.
-        """
+        """Return quantiles. Shapes: probability (..., n_kernels); returns (..., n_kernels)."""
         return self.deviation * truncated_quantile(self.location / self.deviation, probability)
 
 
@@ -65,42 +37,14 @@ class SpikesAndSlabs:
     Mixtures of a point mass at zero and a normal distribution.
 
     .. math:: (1 - \pi_m)\,\delta_0 + \pi_m\,\mathcal{N}(\mu_m, \sigma_m^2)
-
-    Parameters
-    ----------
-    inclusion : ndarray of shape (n_kernels,)
-        Probability :math:`\pi_m` that a kernel is on.
-    mean : ndarray of shape (n_kernels,)
-        Means of the weights of kernels that are on.
-    deviation : ndarray of shape (n_kernels,)
-        Their standard deviations.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> often = SpikesAndSlabs(np.full(1, 0.8), np.full(1, 2.0), np.full(1, 0.1))
-    >>> often.quantile(np.array([[0.025], [0.5], [0.975]])).ravel().round(2)
-    array([0.  , 1.97, 2.19])
     """
 
-    inclusion: Array
-    mean: Array
-    deviation: Array
+    inclusion: Array  # (n_kernels,): probability π_m that a kernel is on
+    mean: Array  # (n_kernels,): means of the weights of kernels that are on
+    deviation: Array  # (n_kernels,): their standard deviations
 
     def quantile(self, probability: Array) -> Array:
-        """
-        Return quantiles.
-
-        Parameters
-        ----------
-        probability : ndarray of shape (..., n_kernels)
-            Probabilities between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (..., n_kernels)
-            The quantiles; zero for all probabilities that fall on the point mass.
-        """
+        """Return quantiles. Shapes: probability (..., n_kernels); returns (..., n_kernels)."""
         on = np.maximum(self.inclusion, np.finfo(np.float64).tiny)
         below = on * ndtr(-self.mean / self.deviation)
         above = on - below

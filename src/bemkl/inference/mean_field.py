@@ -25,46 +25,21 @@ class SampleWeights:
     Covariances have the form :math:`(\operatorname{diag}(\boldsymbol r) + s\,\mathbf{C})^{-1}` with C the stack's gram
     matrix. Only r and s are kept, with what the fit needs of the matrix: the dense covariances of many outputs may
     not fit in memory.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n_outputs, n_basis)
-        Means.
-    variance : ndarray of shape (n_outputs, n_basis)
-        Diagonals of the covariances.
-    logdet : ndarray of shape (n_outputs,)
-        Log-determinants of the covariances.
-    trace : ndarray of shape (n_outputs,)
-        Traces of gram matrix times covariance.
-    diagonal : ndarray of shape (n_outputs, n_basis)
-        The vectors r.
-    scale : ndarray of shape (n_outputs,)
-        The factors s.
     """
 
-    mean: Array
-    variance: Array
-    logdet: Array
-    trace: Array
-    diagonal: Array
-    scale: Array
+    mean: Array  # (n_outputs, n_basis): means
+    variance: Array  # (n_outputs, n_basis): diagonals of the covariances
+    logdet: Array  # (n_outputs,): log-determinants of the covariances
+    trace: Array  # (n_outputs,): traces of gram matrix times covariance
+    diagonal: Array  # (n_outputs, n_basis): the vectors r
+    scale: Array  # (n_outputs,): the factors s
 
     @classmethod
     def unit(cls, mean: Array, gram: Array) -> SampleWeights:
         """
         Return a factor with the given means and identity covariances.
 
-        Parameters
-        ----------
-        mean : ndarray of shape (n_outputs, n_basis)
-            Means.
-        gram : ndarray of shape (n_basis, n_basis)
-            Gram matrix of the stack.
-
-        Returns
-        -------
-        SampleWeights
-            The factor.
+        Shapes: mean (n_outputs, n_basis), gram (n_basis, n_basis).
         """
         n_outputs = len(mean)
         ones, zeros = np.ones_like(mean), np.zeros(n_outputs)
@@ -73,22 +48,11 @@ class SampleWeights:
 
 @dataclass(frozen=True, eq=False)
 class Intermediate:
-    """
-    Gaussian factor of the intermediate outputs G; all samples of an output have one covariance.
+    """Gaussian factor of the intermediate outputs G; all samples of an output have one covariance."""
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Means.
-    covariance : PerOutput
-        Covariances, of size n_kernels.
-    logdet : ndarray of shape (n_outputs,)
-        Their log-determinants.
-    """
-
-    mean: Array
-    covariance: PerOutput
-    logdet: Array
+    mean: Array  # (n_outputs, n_kernels, n_samples): means
+    covariance: PerOutput  # covariances, of size n_kernels
+    logdet: Array  # (n_outputs,): their log-determinants
 
     @lazy_property
     def scatter(self) -> list[Symmetric]:
@@ -109,26 +73,12 @@ class Intermediate:
 
 @dataclass(frozen=True, eq=False)
 class MeanFieldPair:
-    """
-    The pair (a, G) with independent factors.
+    """The pair (a, G) with independent factors."""
 
-    Parameters
-    ----------
-    sample : SampleWeights
-        Factor of a.
-    intermediate : Intermediate
-        Factor of G.
-    projection : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Kernels times the mean of a.
-    approximation : Approximation, optional
-        What the last update was preconditioned by. No part of the posterior: the next update uses it again where it
-        has hardly changed.
-    """
-
-    sample: SampleWeights
-    intermediate: Intermediate
-    projection: Array
-    approximation: Approximation | None = None
+    sample: SampleWeights  # factor of a
+    intermediate: Intermediate  # factor of G
+    projection: Array  # (n_outputs, n_kernels, n_samples): kernels times the mean of a
+    approximation: Approximation | None = None  # what the last update was preconditioned by
 
     @property
     def sample_mean(self) -> Array:
@@ -176,53 +126,21 @@ class MeanFieldPair:
         return float(0.5 * logdet.sum() + 0.5 * size * (1.0 + np.log(2.0 * np.pi)))
 
     def second_moment(self, weights: Array) -> Symmetric:
-        """
-        Sum E[G Gᵀ] over the outputs.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_outputs,)
-            Weight of each output in the sum.
-
-        Returns
-        -------
-        Symmetric
-            The sum, of size n_kernels.
-        """
+        """Sum E[G Gᵀ] over the outputs. Shapes: weights (n_outputs,)."""
         total = self.spread(weights)
         for scatter, weight in zip(self.intermediate.scatter, weights, strict=True):
             total = scatter.times(float(weight)) + total
         return total
 
     def spread(self, weights: Array) -> Symmetric:
-        """
-        Sum the covariances of the intermediate outputs over samples and outputs.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_outputs,)
-            Weight of each output in the sum.
-
-        Returns
-        -------
-        Symmetric
-            The sum, of size n_kernels.
-        """
+        """Sum the covariances of the intermediate outputs over samples and outputs. Shapes: weights (n_outputs,)."""
         return self.intermediate.covariance.weighted_sum(self._n_samples * weights)
 
     def quadratic(self, matrix: Symmetric) -> Array:
         """
         Sum the expected quadratic form of the intermediate outputs over the samples.
 
-        Parameters
-        ----------
-        matrix : Symmetric of size n_kernels
-            Matrix of the form.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs,)
-            The sums.
+        Shapes: matrix size n_kernels; returns (n_outputs,).
         """
         spread = self.intermediate.covariance.each(matrix.inner)
         form: Array = self.quadratic_mean(matrix) + self._n_samples * spread
@@ -232,34 +150,12 @@ class MeanFieldPair:
         """
         Sum the quadratic form of the means of the intermediate outputs over the samples.
 
-        Parameters
-        ----------
-        matrix : Symmetric of size n_kernels
-            Matrix of the form.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs,)
-            The sums.
+        Shapes: matrix size n_kernels; returns (n_outputs,).
         """
         return np.array([matrix.inner(scatter) for scatter in self.intermediate.scatter])
 
     def scaled(self, factor: float, *, spread: bool) -> MeanFieldPair:
-        """
-        Multiply sample weights and intermediate outputs by a factor.
-
-        Parameters
-        ----------
-        factor : float
-            The factor, positive.
-        spread : bool
-            Whether deviations are multiplied too, or means alone.
-
-        Returns
-        -------
-        MeanFieldPair
-            The pair at another scale.
-        """
+        """Multiply sample weights and intermediate outputs by a factor."""
         sample, intermediate, square = self.sample, self.intermediate, factor**2
         sample = replace(sample, mean=factor * sample.mean)
         intermediate = replace(intermediate, mean=factor * intermediate.mean)
@@ -288,15 +184,7 @@ class MeanFieldPair:
         """
         Sum the variance of a linear combination of the intermediate outputs over the samples.
 
-        Parameters
-        ----------
-        direction : ndarray of shape (n_kernels,)
-            Coefficients of the combination.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs,)
-            The sums.
+        Shapes: direction (n_kernels,); returns (n_outputs,).
         """
         spread: Array = self._n_samples * (self.intermediate.covariance @ direction) @ direction
         return spread
@@ -305,15 +193,7 @@ class MeanFieldPair:
         """
         Return how large squared kernels are beside the precisions of the sample weights.
 
-        Parameters
-        ----------
-        gram : ndarray of shape (n_basis, n_basis)
-            Gram matrix of the training stack.
-
-        Returns
-        -------
-        float
-            The largest ratio of any output, a kernel; the covariances of a have so much fewer digits.
+        Shapes: gram (n_basis, n_basis).
         """
         n_kernels = self.projection.shape[1]
         parts = zip(self.sample.diagonal, self.sample.scale, strict=True)
@@ -323,19 +203,7 @@ class MeanFieldPair:
         """
         Rebuild the factor of the inverse covariance of a for one output.
 
-        Parameters
-        ----------
-        gram : ndarray of shape (n_basis, n_basis)
-            Gram matrix of the training stack.
-        output : int
-            Which output.
-        root : ndarray of shape (n_rows, n_basis), optional
-            Root of the gram matrix, where it is needed.
-
-        Returns
-        -------
-        Cholesky or GradedFactor
-            The factor.
+        Shapes: gram (n_basis, n_basis), root (n_rows, n_basis).
         """
         diagonal, scale = self.sample.diagonal[output], float(self.sample.scale[output])
         if root is not None:
@@ -349,19 +217,7 @@ def sample_precision_factor(gram: Array, diagonal: Array, scale: float) -> Chole
 
     .. math:: \Sigma(\boldsymbol a)^{-1} = \operatorname{diag}(\tilde{\boldsymbol\lambda}) + \tilde\upsilon\,\mathbf{C}
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_basis, n_basis)
-        C, the sum of squared kernels.
-    diagonal : ndarray of shape (n_basis,)
-        Expected precisions of the sample weights.
-    scale : float
-        Expected precision of the intermediate outputs.
-
-    Returns
-    -------
-    Cholesky
-        The factor.
+    Shapes: gram (n_basis, n_basis), diagonal (n_basis,).
     """
     precision = scale * gram
     precision[np.diag_indices_from(precision)] += diagonal
@@ -372,19 +228,7 @@ def unit_pair(stack: Stack, sample_mean: Array, intermediate_mean: Array) -> Mea
     """
     Return a pair with given means and identity covariances.
 
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    sample_mean : ndarray of shape (n_outputs, n_basis)
-        Means of a.
-    intermediate_mean : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Means of G.
-
-    Returns
-    -------
-    MeanFieldPair
-        The pair.
+    Shapes: sample_mean (n_outputs, n_basis), intermediate_mean (n_outputs, n_kernels, n_samples).
     """
     n_outputs, n_kernels, _ = intermediate_mean.shape
     return MeanFieldPair(

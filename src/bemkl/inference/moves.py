@@ -21,71 +21,26 @@ _LARGE = 0.5
 
 
 class Move(NamedTuple):
-    """
-    A move x of the means of a, with what the kernels make of it.
+    """A move x of the means of a, with what the kernels make of it."""
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_outputs, n_basis)
-        The move.
-    projection : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Kernels times the move, K x.
-    coupled : ndarray of shape (n_outputs, n_kernels, n_samples) or None
-        Coupled kernels times the move, M K x, where that was computed.
-    """
-
-    mean: Array
-    projection: Array
+    mean: Array  # (n_outputs, n_basis): the move
+    projection: Array  # (n_outputs, n_kernels, n_samples): kernels times the move, K x
+    # (n_outputs, n_kernels, n_samples): coupled kernels times the move, M K x, where that was computed
     coupled: Array | None = None
 
 
 class Plane(NamedTuple):
-    """
-    The quadratic model over all sums of two moves, one entry an output.
+    """The quadratic model over all sums of two moves, one entry an output."""
 
-    Parameters
-    ----------
-    rise : ndarray of shape (n_outputs,)
-        Derivative along the first move.
-    slope : ndarray of shape (n_outputs,)
-        Derivative along the second move.
-    curvature : ndarray of shape (n_outputs,)
-        Curvature along the first move.
-    cross : ndarray of shape (n_outputs,)
-        Curvature between the two.
-    bend : ndarray of shape (n_outputs,)
-        Curvature along the second move.
-    """
-
-    rise: Array
-    slope: Array
-    curvature: Array
-    cross: Array
-    bend: Array
+    rise: Array  # (n_outputs,): derivative along the first move
+    slope: Array  # (n_outputs,): derivative along the second move
+    curvature: Array  # (n_outputs,): curvature along the first move
+    cross: Array  # (n_outputs,): curvature between the two
+    bend: Array  # (n_outputs,): curvature along the second move
 
     @classmethod
     def of(cls, residual: Array, move: Move, energy: Array, other: Move, lam: Array) -> Plane:
-        """
-        Compute the model.
-
-        Parameters
-        ----------
-        residual : ndarray of shape (n_outputs, n_basis)
-            The gradient.
-        move : Move
-            The first move; its coupled projection is not needed.
-        energy : ndarray of shape (n_outputs,)
-            Product of its projection and its coupled projection.
-        other : Move
-            The second move.
-        lam : ndarray of shape (n_outputs, n_basis)
-            Expected precisions of the sample weights.
-
-        Returns
-        -------
-        Plane
-            The model.
-        """
+        """Compute the model. Shapes: residual (n_outputs, n_basis), energy (n_outputs,), lam (n_outputs, n_basis)."""
         assert other.coupled is not None, "the second move is coupled"
         return cls(
             rise=dot(residual, move.mean),
@@ -99,17 +54,7 @@ class Plane(NamedTuple):
         """
         Maximise the model; over the first move alone where the two are nearly the same.
 
-        Parameters
-        ----------
-        floor : ndarray of shape (n_outputs,)
-            Derivatives along the first move that are no more than rounding.
-
-        Returns
-        -------
-        length : ndarray of shape (n_outputs,)
-            How far to go along the first move; 0 where there is nothing to gain.
-        share : ndarray of shape (n_outputs,)
-            How far to go along the second.
+        Shapes: floor (n_outputs,); returns length (n_outputs,), share (n_outputs,).
         """
         able = (self.rise > floor) & (self.curvature > 0.0)
         determinant = self.curvature * self.bend - self.cross**2
@@ -140,33 +85,7 @@ def best_move(
     before, which makes these conjugate gradients; and at first the means themselves, whose scale moves slowly and whose
     products are known.
 
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    coupling : Coupling
-        The quadratic model.
-    outputs : slice
-        Which outputs move.
-    residual : ndarray of shape (n_outputs, n_basis)
-        Gradient of the model at the current means.
-    here : Move
-        The current means.
-    solvers : sequence of callable
-        The preconditioner, an output.
-    n_steps : int
-        Most steps.
-    good_length : float
-        Steps end when their lengths are between 1 / good_length and good_length.
-    roughly : bool
-        Whether one step may do with an estimate of its curvature, and without its coupled projection.
-
-    Returns
-    -------
-    move : Move
-        The sum of all steps.
-    gain : ndarray of shape (n_outputs,)
-        What the model rises by.
+    Shapes: residual (n_outputs, n_basis); returns gain (n_outputs,).
     """
     lam, r, other = coupling.context.sample_precision[outputs], residual, here
     floor, gain = np.zeros(len(residual)), np.zeros(len(residual))
@@ -238,22 +157,6 @@ def dot(left: Array, right: Array) -> Array:
     """
     Sum the products of two arrays over all axes but the first.
 
-    Parameters
-    ----------
-    left : ndarray of shape (n_outputs, ...)
-        The one array.
-    right : ndarray of shape (n_outputs, ...)
-        The other.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-        The sums.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> dot(np.ones((2, 3)), np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]))
-    array([6., 1.])
+    Shapes: left (n_outputs, ...), right (n_outputs, ...); returns (n_outputs,).
     """
     return np.array([np.vdot(one, two) for one, two in zip(left, right, strict=True)])

@@ -76,23 +76,7 @@ class NewtonWeights(Free):
 
 
 def update_kernel_precision_boldly(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
-    r"""
-    Move :math:`q(\omega)` by its fixed-point equation.
-
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        Not needed here.
-    priors : Priors
-        Priors of the precisions.
-
-    Returns
-    -------
-    FreeWeights
-        The weights with new kernel precisions.
-    """
+    r"""Move :math:`q(\omega)` by its fixed-point equation."""
     kernels = slice(weights.n_biases, None)
     mean, variance = weights.mean[kernels], weights.covariance.diagonal()[kernels]
     return replace(weights, kernel_precision=fixed_point(priors.kernel, weights.kernel_precision, 1, mean**2, variance))
@@ -104,20 +88,6 @@ def update_kernel_precision_twice(weights: FreeWeights, evidence: Sequence[Evide
 
     Under a sparse prior, kernels are dropped over several sweeps, and all but their weights hardly notice: a second
     move costs a fraction of the sweep that it may save. Where it goes back, the precision stays between the two.
-
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        What each block says.
-    priors : Priors
-        Priors of the precisions.
-
-    Returns
-    -------
-    FreeWeights
-        The weights with new kernel precisions, and after two moves with the means between them.
     """
     kernels = slice(weights.n_biases, None)
     moved = update_kernel_precision_boldly(weights, evidence, priors)
@@ -148,23 +118,7 @@ def fixed_point(prior: Gamma, precision: Gamma, count: int, squares: Array, vari
     It has the fixed points of coordinate ascent, which adds only a constant to the precision of a kernel without
     support; this multiplies it.
 
-    Parameters
-    ----------
-    prior : Gamma
-        Prior of the precisions.
-    precision : Gamma
-        Their current factor.
-    count : int
-        Number of weights that share a precision, instead of 1.
-    squares : ndarray of shape (n_kernels,)
-        Squares of their means, summed over them.
-    variance : ndarray of shape (n_kernels,)
-        Their variances, summed over them.
-
-    Returns
-    -------
-    Gamma
-        The factor, not too far from where coordinate ascent would put it.
+    Shapes: squares (n_kernels,), variance (n_kernels,).
     """
     plain = prior.posterior(count, squares + variance)
     supported = np.maximum(count - precision.mean * variance, 0.0)
@@ -183,23 +137,7 @@ def newton_mean(
     """
     Take a Newton step of the means of (b, e), with the targets at their optimum, and go on (derivation, section 5).
 
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        What each block says.
-    product : ndarray of shape (n_biases + n_kernels,)
-        Precision of (b, e) with the targets fixed, times the current means.
-    solve : callable
-        Solves systems with that precision.
-    relaxation : float
-        Length of the step relative to Newton's.
-
-    Returns
-    -------
-    ndarray of shape (n_biases + n_kernels,)
-        The new means.
+    Shapes: product (n_biases + n_kernels,); returns (n_biases + n_kernels,).
     """
     gradient, kernels = -product, slice(weights.n_biases, None)
     excesses = []

@@ -32,62 +32,17 @@ _NORMAL_ENTROPY = 0.5 * (1.0 + float(np.log(2.0 * np.pi)))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NonnegativeWeights(FreeWeights):
-    r"""
-    Independent factors: normal ones of the biases, normal ones truncated to :math:`e_m \ge 0` of the kernel weights.
+    """Independent factors: normal ones of the biases, normal ones kept at e_m >= 0 of the kernel weights."""
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_biases + n_kernels,)
-        Means, after truncation.
-    covariance : JointCovariance
-        Variances, after truncation.
-    logdet : float
-        Twice the entropy, less that of as many standard normal variables: for normal factors, the log-determinant.
-    bias_precision : Gamma
-        Factor of :math:`\gamma`.
-    kernel_precision : Gamma
-        Factor of :math:`\omega`.
-    n_outputs : tuple of int
-        Number of outputs of each block.
-    location : ndarray of shape (n_kernels,)
-        Means of the kernel weights before truncation.
-    deviation : ndarray of shape (n_kernels,)
-        Their standard deviations before truncation.
-    """
-
-    location: Array
-    deviation: Array
+    location: Array  # (n_kernels,): means of the kernel weights before truncation
+    deviation: Array  # (n_kernels,): their standard deviations before truncation
 
     def moments(self, block: int) -> WeightMoments:
-        """
-        Moments as one block sees them.
-
-        Parameters
-        ----------
-        block : int
-            Which block.
-
-        Returns
-        -------
-        WeightMoments
-            Moments after truncation, with the distribution of each kernel weight.
-        """
+        """Moments as one block sees them."""
         return replace(FreeWeights.moments(self, block), marginals=TruncatedNormals(self.location, self.deviation))
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
-        """
-        Return this factor's terms of the lower bound.
-
-        Parameters
-        ----------
-        priors : Priors
-            Priors of the precisions.
-
-        Returns
-        -------
-        dict of str to float
-            The terms in nats; half of a normal distribution has twice its density.
-        """
+        """Return this factor's terms of the lower bound."""
         terms = FreeWeights.bound_terms(self, priors)
         return terms | {"kernel_weights": terms["kernel_weights"] + len(self.location) * float(np.log(2.0))}
 
@@ -98,33 +53,7 @@ def nonnegative_weights(
     precisions: tuple[Gamma, Gamma],
     n_outputs: Sequence[int],
 ) -> NonnegativeWeights:
-    """
-    Build the factors from their parameters.
-
-    Parameters
-    ----------
-    bias : (ndarray, ndarray) of shape (n_biases,)
-        Means and variances of the biases.
-    kernels : (ndarray, ndarray) of shape (n_kernels,)
-        Means and standard deviations of the kernel weights before truncation.
-    precisions : (Gamma, Gamma)
-        Factors of the biases' and of the kernel weights' precisions.
-    n_outputs : sequence of int
-        Number of outputs of each block.
-
-    Returns
-    -------
-    NonnegativeWeights
-        The factors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ones = np.ones(1)
-    >>> half = nonnegative_weights((0 * ones, ones), (0 * ones, ones), (Gamma(1.0, 1.0), Gamma(1.0, 1.0)), [1])
-    >>> half.mean.round(4)
-    array([0.    , 0.7979])
-    """
+    """Build the factors from their parameters. Shapes: bias (n_biases,), kernels (n_kernels,)."""
     (mean, variance), (location, deviation) = bias, kernels
     depth = location / deviation
     entropy = np.log(deviation) + truncated_entropy(depth) - _NORMAL_ENTROPY

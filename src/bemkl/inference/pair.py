@@ -32,24 +32,6 @@ def fitted_pair(
     Return the pair that joint means makes of zero means, to start with.
 
     From zero means themselves, the paper's updates can take dozens of sweeps to leave, or stay there for good.
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    context : PairContext
-        First expectations of the neighbours.
-    n_steps : int
-        Most conjugate gradient steps.
-    good_length : float
-        Lengths that end the steps, as in `update_means`.
-    preconditioner : callable
-        Makes approximate solvers.
-
-    Returns
-    -------
-    MeanFieldPair
-        The pair.
     """
     n_kernels, n_samples, n_basis = stack.shape
     n_outputs = len(context.target)
@@ -96,20 +78,6 @@ def update_sample_weights(stack: Stack, pair: MeanFieldPair, context: PairContex
 
     .. math:: \mu(\boldsymbol a)
               = \tilde\upsilon\,\Sigma(\boldsymbol a) \sum_m \mathbf{K}_m^\top \tilde{\boldsymbol g}^m
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    pair : MeanFieldPair
-        Current pair.
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    MeanFieldPair
-        The pair with a new q(a).
     """
     gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
     pull = upsilon[:, None] * stack.backproject(pair.intermediate.mean)
@@ -161,29 +129,13 @@ def _climbed(
 
 
 def update_intermediate(stack: Stack, pair: MeanFieldPair, context: PairContext) -> MeanFieldPair:
-    """
-    Update q(G), after Eq. (3).
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    pair : MeanFieldPair
-        Current pair.
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    MeanFieldPair
-        The pair with a new q(G).
-    """
+    """Update q(G), after Eq. (3)."""
     return replace(pair, intermediate=intermediate_factor(pair.projection, *intermediate_covariance(context), context))
 
 
 @dataclass(frozen=True, slots=True)
 class JointMeans:
-    r"""
+    """
     Same factors as `Plain`, both means solved together (derivation, section 5).
 
     With the covariances at their optimum, which does not depend on the means, eliminating G from the bound leaves a

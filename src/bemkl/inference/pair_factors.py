@@ -31,23 +31,7 @@ def sample_factor(
     .. math:: \tilde\upsilon \operatorname{tr}(\mathbf{C}\,\Sigma(\boldsymbol a))
               = D - \tilde{\boldsymbol\lambda}^\top \operatorname{diag} \Sigma(\boldsymbol a)
 
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    context : PairContext
-        Expectations of the neighbours.
-    mean_of : callable
-        Maps an output and the factor of its precision matrix, if there is a new one, to its (n_basis,) means.
-    previous : SampleWeights, optional
-        The factor before.
-    staying : ndarray of bool of shape (n_outputs,), optional
-        Outputs whose covariance stays as it was before, optimal or not.
-
-    Returns
-    -------
-    SampleWeights
-        The factor.
+    Shapes: staying (n_outputs,).
     """
     gram, lam, upsilon = stack.gram(), context.sample_precision, context.intermediate_precision
     mean, variance, diagonal = np.empty((3, *lam.shape))
@@ -86,19 +70,7 @@ def loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array:
     .. math:: \frac{1}{4 (1 - \rho)} \Big(\sum_d \frac{(\delta\tilde\lambda_d)^2}{\tilde\lambda_d}\,\Sigma_{dd}
               + \frac{(\delta\tilde\upsilon)^2}{\tilde\upsilon} \operatorname{tr}(\mathbf{C}\,\Sigma)\Big)
 
-    Parameters
-    ----------
-    sample : SampleWeights
-        The factor with its covariances.
-    lam : ndarray of shape (n_outputs, n_basis)
-        Expected precisions of the sample weights now.
-    upsilon : ndarray of shape (n_outputs,)
-        Expected precisions of the intermediate outputs now.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
-        The losses, an output; infinite where there is no bound.
+    Shapes: lam (n_outputs, n_basis), upsilon (n_outputs,); returns (n_outputs,).
     """
     parts, weights = np.column_stack([sample.diagonal, sample.scale]), np.column_stack([sample.variance, sample.trace])
     change = np.column_stack([lam, upsilon]) - parts
@@ -120,17 +92,7 @@ def intermediate_covariance(context: PairContext) -> tuple[PerOutput, Array]:
 
     Outputs that share both precisions, as in classification, share one matrix.
 
-    Parameters
-    ----------
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    covariance : PerOutput
-        The covariances, of size n_kernels.
-    logdet : ndarray of shape (n_outputs,)
-        Their log-determinants.
+    Shapes: returns logdet (n_outputs,).
     """
     precisions = np.column_stack([context.intermediate_precision, context.output_precision])
     distinct, which = precisions[:1], np.zeros(len(precisions), dtype=np.intp)
@@ -155,21 +117,7 @@ def intermediate_factor(projection: Array, covariance: PerOutput, logdet: Array,
     The paper prints the product of the means of e and b; the optimum has the mean of the product (derivation,
     erratum 1).
 
-    Parameters
-    ----------
-    projection : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Kernels times the mean of the sample weights.
-    covariance : PerOutput
-        Optimal covariances of G.
-    logdet : ndarray of shape (n_outputs,)
-        Their log-determinants.
-    context : PairContext
-        Expectations of the neighbours.
-
-    Returns
-    -------
-    Intermediate
-        The factor.
+    Shapes: projection (n_outputs, n_kernels, n_samples), logdet (n_outputs,).
     """
     tau, upsilon = context.output_precision[:, None], context.intermediate_precision[:, None, None]
     slope = tau * (covariance @ context.weights.mean)
@@ -187,17 +135,7 @@ def mean_coupling(covariance: PerOutput, upsilon: Array) -> PerOutput:
     The subtraction loses no more digits than the plain update of a does, which is pulled by G and held back by its
     projection.
 
-    Parameters
-    ----------
-    covariance : PerOutput
-        Covariances of the intermediate outputs.
-    upsilon : ndarray of shape (n_outputs,)
-        Expected precisions of the intermediate outputs; equal where outputs share a covariance.
-
-    Returns
-    -------
-    PerOutput
-        The matrices.
+    Shapes: upsilon (n_outputs,).
     """
     matrices = []
     for k, matrix in enumerate(covariance.distinct):

@@ -16,45 +16,14 @@ from bemkl.inference.thin import Thin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerOutput:
-    """
-    Symmetric matrices of the outputs of a block.
+    """Symmetric matrices of the outputs of a block."""
 
-    Parameters
-    ----------
-    distinct : sequence of Symmetric
-        The matrices that differ, at least one.
-    which : ndarray of int of shape (n_outputs,)
-        Which of them each output has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> halves = PerOutput([Thin.of_diagonal(np.full(3, 0.5))], np.zeros(2, dtype=np.intp))
-    >>> halves @ np.ones(3)
-    array([[0.5, 0.5, 0.5],
-           [0.5, 0.5, 0.5]])
-    """
-
-    distinct: Sequence[Symmetric]
-    which: npt.NDArray[np.intp]
+    distinct: Sequence[Symmetric]  # the matrices that differ, at least one
+    which: npt.NDArray[np.intp]  # (n_outputs,): which of them each output has
 
     @classmethod
     def identity(cls, n_outputs: int, size: int) -> PerOutput:
-        """
-        Return identities.
-
-        Parameters
-        ----------
-        n_outputs : int
-            Number of outputs.
-        size : int
-            Number of rows.
-
-        Returns
-        -------
-        PerOutput
-            The matrices.
-        """
+        """Return identities."""
         return cls([Thin.of_diagonal(np.ones(size))], np.zeros(n_outputs, dtype=np.intp))
 
     def __getitem__(self, output: int) -> Symmetric:
@@ -70,19 +39,7 @@ class PerOutput:
         return np.stack([np.asarray(self[o], dtype=dtype) for o in range(len(self))])
 
     def some(self, outputs: slice) -> PerOutput:
-        """
-        Return the matrices of some outputs.
-
-        Parameters
-        ----------
-        outputs : slice
-            Which outputs.
-
-        Returns
-        -------
-        PerOutput
-            Their matrices.
-        """
+        """Return the matrices of some outputs."""
         return replace(self, which=self.which[outputs])
 
     def __matmul__(self, right: Array) -> Array:
@@ -94,67 +51,19 @@ class PerOutput:
         return np.stack([self[o] @ vectors for o, vectors in enumerate(right)])
 
     def times_rows(self, rows: Array) -> Array:
-        """
-        Multiply with a vector of each output.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, size)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, size)
-            The products.
-        """
+        """Multiply with a vector of each output. Shapes: rows (n_outputs, size); returns (n_outputs, size)."""
         return (self @ rows[:, :, None])[:, :, 0]
 
     def each(self, function: Callable[[Symmetric], float]) -> Array:
-        """
-        Compute a number from each matrix.
-
-        Parameters
-        ----------
-        function : callable
-            Maps a matrix to a number.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs,)
-            The numbers.
-        """
+        """Compute a number from each matrix. Shapes: returns (n_outputs,)."""
         return np.array([function(matrix) for matrix in self.distinct])[self.which]
 
     def times(self, factor: float) -> PerOutput:
-        """
-        Multiply all matrices by a number.
-
-        Parameters
-        ----------
-        factor : float
-            The number.
-
-        Returns
-        -------
-        PerOutput
-            The products.
-        """
+        """Multiply all matrices by a number."""
         return replace(self, distinct=[matrix.times(factor) for matrix in self.distinct])
 
     def weighted_sum(self, weights: Array) -> Symmetric:
-        """
-        Sum the matrices of all outputs.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_outputs,)
-            Weight of each output.
-
-        Returns
-        -------
-        Symmetric
-            The sum.
-        """
+        """Sum the matrices of all outputs. Shapes: weights (n_outputs,)."""
         shares = np.bincount(self.which, weights, minlength=len(self.distinct))
         total = self.distinct[0].times(float(shares[0]))
         for matrix, share in zip(self.distinct[1:], shares[1:], strict=True):

@@ -23,46 +23,19 @@ from bemkl.inference.thin import Thin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledWeights:
-    r"""
-    One Gaussian factor over the common weights, the weights of all blocks and the biases, with gamma factors.
+    """One Gaussian factor over the common weights, the weights of all blocks and the biases, with gamma factors."""
 
-    Parameters
-    ----------
-    centre : ndarray of shape (n_kernels,)
-        Means of the common weights :math:`\boldsymbol e_0`.
-    centre_variance : ndarray of shape (n_kernels,)
-        Their variances.
-    means : tuple of ndarray of shape (n_outputs + n_kernels,)
-        Means of the biases and weights of each block.
-    covariances : tuple of JointCovariance
-        Their covariances, one a block.
-    centre_covariance : ndarray of shape (n_blocks, n_kernels)
-        Covariances of each weight of a block with its common one.
-    logdet : float
-        Log-determinant of the covariance of everything.
-    bias_precision : Gamma
-        Factor of :math:`\gamma`, one entry a bias.
-    kernel_precision : Gamma
-        Factor of :math:`\omega`, the precisions of the common weights.
-    pool_precision : Gamma
-        Factor of :math:`\kappa`, the precisions of the blocks' weights around the common ones.
-    pool_prior : Gamma
-        Prior of :math:`\kappa`.
-    n_outputs : tuple of int
-        Number of outputs of each block.
-    """
-
-    centre: Array
-    centre_variance: Array
-    means: tuple[Array, ...]
-    covariances: tuple[JointCovariance, ...]
-    centre_covariance: Array
-    logdet: float
-    bias_precision: Gamma
-    kernel_precision: Gamma
-    pool_precision: Gamma
-    pool_prior: Gamma
-    n_outputs: tuple[int, ...]
+    centre: Array  # (n_kernels,): means of the common weights e_0
+    centre_variance: Array  # (n_kernels,): their variances
+    means: tuple[Array, ...]  # (n_outputs + n_kernels,): means of the biases and weights of each block
+    covariances: tuple[JointCovariance, ...]  # their covariances, one a block
+    centre_covariance: Array  # (n_blocks, n_kernels): covariances of each weight of a block with its common one
+    logdet: float  # log-determinant of the covariance of everything
+    bias_precision: Gamma  # factor of γ, one entry a bias
+    kernel_precision: Gamma  # factor of ω, the precisions of the common weights
+    pool_precision: Gamma  # factor of κ, the precisions of the blocks' weights around the common ones
+    pool_prior: Gamma  # prior of κ
+    n_outputs: tuple[int, ...]  # number of outputs of each block
 
     @property
     def block_means(self) -> Array:
@@ -94,19 +67,7 @@ class PooledWeights:
         return np.concatenate([mean[:count] ** 2 + cov.biases.diagonal() for mean, cov, count in parts])
 
     def moments(self, block: int) -> WeightMoments:
-        """
-        Moments as one block sees them.
-
-        Parameters
-        ----------
-        block : int
-            Which block.
-
-        Returns
-        -------
-        WeightMoments
-            Moments of its biases and of its own weights.
-        """
+        """Moments as one block sees them."""
         count, covariance = self.n_outputs[block], self.covariances[block]
         return WeightMoments(
             mean=self.means[block][count:],
@@ -117,19 +78,7 @@ class PooledWeights:
         )
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
-        """
-        Return these factors' terms of the lower bound.
-
-        Parameters
-        ----------
-        priors : Priors
-            Priors of the precisions.
-
-        Returns
-        -------
-        dict of str to float
-            The terms in nats.
-        """
+        """Return these factors' terms of the lower bound."""
         omega, gamma, kappa = self.kernel_precision, self.bias_precision, self.pool_precision
         n_blocks, size = len(self.means), len(self.centre) + sum(map(len, self.means))
         prior = np.sum(omega.log_mean - omega.mean * (self.centre**2 + self.centre_variance))
@@ -239,21 +188,7 @@ class Pooled:
 
 
 def under_prior_of(strategy: object, weights: Any) -> Any:
-    """
-    Let weights start a run whose prior of the pool may not be the one they were learned under.
-
-    Parameters
-    ----------
-    strategy : WeightStrategy
-        Strategy of the run.
-    weights : WeightPosterior
-        Weights of an earlier run.
-
-    Returns
-    -------
-    WeightPosterior
-        The weights, with the strategy's prior of the pool if they are pooled.
-    """
+    """Let weights start a run whose prior of the pool may not be the one they were learned under."""
     if not isinstance(strategy, Pooled) or not isinstance(weights, PooledWeights):
         return weights
     return replace(weights, pool_prior=strategy.pool_prior)

@@ -33,20 +33,6 @@ def combined_kernel(stack: Stack, coupling: Coupling, approximation: Approximati
 
     .. math:: \Lambda + \kappa\,\mathbf{C} + \mathbf{K}_e^\top \operatorname{diag}(\boldsymbol c)\,\mathbf{K}_e,
               \qquad \mathbf{K}_e = \sum_m \tilde e_m \mathbf{K}_m
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels. One that remembers keeps the solvers where all outputs are asked for together.
-    coupling : Coupling
-        Not needed here.
-    approximation : Approximation
-        The system.
-
-    Returns
-    -------
-    callable
-        Maps a slice of outputs to their solvers.
     """
     n_outputs = len(approximation.across)
 
@@ -79,20 +65,6 @@ def sample_precision(stack: Stack, coupling: Coupling, approximation: Approximat
     Precondition by the covariance of the sample weights, :math:`(\Lambda + \tilde\upsilon\,\mathbf{C})^{-1}`.
 
     It is a worse preconditioner, but the same for every form of the same kernels.
-
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-    coupling : Coupling
-        The quadratic model.
-    approximation : Approximation
-        Not needed here.
-
-    Returns
-    -------
-    callable
-        Maps a slice of outputs to their solvers.
     """
     lam, upsilon = coupling.context.sample_precision, coupling.context.intermediate_precision
 

@@ -31,21 +31,7 @@ _PLUG_INS = {
 
 
 def require_plug_in(name: str, plug_in: Any) -> None:
-    """
-    Refuse an object that lacks what the engine asks of its kind of plug-in.
-
-    Parameters
-    ----------
-    name : {"stack", "likelihood", "pair", "weights"}
-        Argument to name in the error, which is also the kind.
-    plug_in : Any
-        What the user passed.
-
-    Raises
-    ------
-    ValueError
-        If it is a class instead of an object, or lacks a member of the protocol.
-    """
+    """Refuse an object that lacks what the engine asks of its kind of plug-in."""
     protocol, example = _PLUG_INS[name]
     if isinstance(plug_in, type):
         raise ValueError(f"{name}: expected an object, got the class {plug_in.__name__} itself. Pass {example}.")

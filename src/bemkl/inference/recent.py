@@ -17,23 +17,7 @@ _BLOCK_BYTES = 32 * 2**20
 
 
 class RecentStack:
-    """
-    A stack that remembers the sum for its last weights, and one more thing that was made of it.
-
-    Parameters
-    ----------
-    stack : Stack
-        The stack.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bemkl.kernels import DenseStack
-    >>> stack = RecentStack(DenseStack(np.stack([np.eye(2), np.ones((2, 2))])))
-    >>> once = stack.combine_roughly(np.array([1.0, 0.5]))
-    >>> stack.combine_roughly(np.array([1.0, 0.5])) is once, stack.combine_roughly(np.array([1.0, 0.6])) is once
-    (True, False)
-    """
+    """A stack that remembers the sum for its last weights, and one more thing that was made of it."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
@@ -48,15 +32,7 @@ class RecentStack:
         """
         Approximate the weighted sum of the kernels, or return it again.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-            The weights.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_basis)
-            The sum; not to be written to.
+        Shapes: weights (n_kernels,); returns (n_samples, n_basis).
         """
         if self._sum is None or not np.array_equal(self._sum[0], weights):
             self._sum = None  # two such matrices are never needed at a time
@@ -64,34 +40,13 @@ class RecentStack:
         return self._sum[1]
 
     def root(self) -> Array:
-        """
-        Return a root of the sum of squared kernels, made once.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_basis)
-            The root.
-        """
+        """Return a root of the sum of squared kernels, made once. Shapes: returns (n_rows, n_basis)."""
         if self._root is None:
             self._root = root_of_gram(self._stack)
         return self._root
 
     def recall(self, settings: object, make: Callable[[], T]) -> T:
-        """
-        Make something of the kernels, or return what was made of the same settings last.
-
-        Parameters
-        ----------
-        settings : object
-            All that it depends on, beside the kernels; the same ones are the same object.
-        make : callable
-            Makes it.
-
-        Returns
-        -------
-        Any
-            What was made.
-        """
+        """Make something of the kernels, or return what was made of the same settings last."""
         if self._made is None or self._made[0] is not settings:
             self._made = None
             self._made = settings, make()
@@ -100,23 +55,7 @@ class RecentStack:
 
 
 def recall(stack: Stack, settings: object, make: Callable[[], T]) -> T:
-    """
-    Make something of a stack, or return what was made of the same settings last if the stack remembers.
-
-    Parameters
-    ----------
-    stack : Stack
-        The stack.
-    settings : object
-        All that it depends on, beside the kernels.
-    make : callable
-        Makes it.
-
-    Returns
-    -------
-    Any
-        What was made.
-    """
+    """Make something of a stack, or return what was made of the same settings last if the stack remembers."""
     return stack.recall(settings, make) if isinstance(stack, RecentStack) else make()
 
 
@@ -124,15 +63,7 @@ def root_of_gram(stack: Stack) -> Array:
     r"""
     Return S with :math:`\mathbf{S}^\top\mathbf{S} = \mathbf{C}`, from the kernels' rows.
 
-    Parameters
-    ----------
-    stack : Stack
-        Training kernels.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_basis)
-        The root; no more rows than columns.
+    Shapes: returns (n_rows, n_basis).
     """
     n_basis = stack.shape[2]
     root = np.empty((0, n_basis))
@@ -155,32 +86,12 @@ def recall_root(stack: Stack) -> Array:
     """
     Return a root of a stack's sum of squared kernels, made once if the stack remembers.
 
-    Parameters
-    ----------
-    stack : Stack
-        The stack.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_basis)
-        The root.
+    Shapes: returns (n_rows, n_basis).
     """
     return stack.root() if isinstance(stack, RecentStack) else root_of_gram(stack)
 
 
 def remembering(stacks: Sequence[Stack]) -> list[RecentStack]:
-    """
-    Return the same stacks with memories, those that they have already; what is one stack shares one.
-
-    Parameters
-    ----------
-    stacks : sequence of Stack
-        The stacks.
-
-    Returns
-    -------
-    list of RecentStack
-        The stacks for one run.
-    """
+    """Return the same stacks with memories, those that they have already; what is one stack shares one."""
     memories = {id(stack): stack if isinstance(stack, RecentStack) else RecentStack(stack) for stack in stacks}
     return [memories[id(stack)] for stack in stacks]

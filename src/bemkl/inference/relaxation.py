@@ -16,29 +16,7 @@ paper's banks 1.2 to 1.4 are good (derivation, section 5).
 
 
 def beyond(old: Array, new: Array, relaxation: float = RELAXATION) -> Array:
-    """
-    Go from old to new means, and on in the same direction.
-
-    Parameters
-    ----------
-    old : ndarray
-        Means before the step.
-    new : ndarray
-        Means after it; overwritten.
-    relaxation : float
-        Length of the step relative to the one that was computed.
-
-    Returns
-    -------
-    ndarray
-        The means further on.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> beyond(np.zeros(2), np.array([1.0, -2.0]), 1.5)
-    array([ 1.5, -3. ])
-    """
+    """Go from old to new means, and on in the same direction."""
     new *= relaxation
     add_times(new[None], np.array([1.0 - relaxation]), old[None])
     return new

@@ -1,4 +1,4 @@
-r"""
+"""
 The scale that the model leaves open: sample weights and intermediate outputs times c, kernel weights over c.
 
 The predictor does not see such a change, so the likelihood cannot oppose it; but factors that are updated in turn only
@@ -34,16 +34,6 @@ def starting_scale(problem: Problem) -> float:
 
     with the mean over the outputs in the denominator; at most 1/2 under a sparse prior, at most 1 where several
     outputs share the weights, and 1 for few kernels: less than 40, or than a fifth of the samples.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is to be fitted.
-
-    Returns
-    -------
-    float
-        The length.
     """
     most_samples = max(block.likelihood.n_samples for block in problem.blocks)
     if problem.n_kernels < max(_MANY, _SHARE * most_samples):
@@ -62,21 +52,7 @@ def starting_scale(problem: Problem) -> float:
 
 
 def update_scale(problem: Problem, state: State) -> State:
-    r"""
-    Move all factors to the best common scale; the bound cannot fall.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fitted.
-    state : State
-        Current posterior.
-
-    Returns
-    -------
-    State
-        The posterior at another scale.
-    """
+    """Move all factors to the best common scale; the bound cannot fall."""
     if isinstance(problem.priors.intermediate, Gamma):
         state = _push(problem.priors, problem.priors.intermediate, state)
     return _move_means(state)

@@ -20,49 +20,24 @@ from bemkl.inference.thin import Thin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpikeSlabWeights:
-    r"""
+    """
     Factors of indicators, kernel weights, biases and their hyper-parameters (docs/weights.md).
 
     The weight of kernel m in block t is :math:`s_m e_{tm}`. The indicators s are shared by all blocks; each block has
     weights of its own. Under q, :math:`s_m` and :math:`e_{tm}` depend on each other.
-
-    Parameters
-    ----------
-    inclusion : ndarray of shape (n_kernels,)
-        Probability :math:`\pi_m` that a kernel is on.
-    share : (float, float)
-        Parameters of the beta factor of :math:`\kappa`, the share of kernels that are on.
-    share_prior : (float, float)
-        Those of its prior.
-    slab_mean : ndarray of shape (n_blocks, n_kernels)
-        Means of the weights of kernels that are on.
-    slab_variance : ndarray of shape (n_blocks, n_kernels)
-        Their variances.
-    off_variance : ndarray of shape (n_blocks, n_kernels)
-        Variances of the weights of kernels that are off; their means are 0.
-    kernel_precision : Gamma
-        Factor of :math:`\omega`, one entry a block.
-    bias : ndarray of shape (n_biases,)
-        Means of the biases of all blocks in order.
-    bias_variance : ndarray of shape (n_biases,)
-        Their variances.
-    bias_precision : Gamma
-        Factor of :math:`\gamma`, one entry a bias.
-    n_outputs : tuple of int
-        Number of outputs of each block.
     """
 
-    inclusion: Array
-    share: tuple[float, float]
-    share_prior: tuple[float, float]
-    slab_mean: Array
-    slab_variance: Array
-    off_variance: Array
-    kernel_precision: Gamma
-    bias: Array
-    bias_variance: Array
-    bias_precision: Gamma
-    n_outputs: tuple[int, ...]
+    inclusion: Array  # (n_kernels,): probability π_m that a kernel is on
+    share: tuple[float, float]  # parameters of the beta factor of κ, the share of kernels that are on
+    share_prior: tuple[float, float]  # those of its prior
+    slab_mean: Array  # (n_blocks, n_kernels): means of the weights of kernels that are on
+    slab_variance: Array  # (n_blocks, n_kernels): their variances
+    off_variance: Array  # (n_blocks, n_kernels): variances of the weights of kernels that are off; their means are 0
+    kernel_precision: Gamma  # factor of ω, one entry a block
+    bias: Array  # (n_biases,): means of the biases of all blocks in order
+    bias_variance: Array  # (n_biases,): their variances
+    bias_precision: Gamma  # factor of γ, one entry a bias
+    n_outputs: tuple[int, ...]  # number of outputs of each block
 
     @property
     def mean(self) -> Array:
@@ -87,19 +62,7 @@ class SpikeSlabWeights:
         return on + (1.0 - self.inclusion) * self.off_variance
 
     def moments(self, block: int) -> WeightMoments:
-        """
-        Moments as one block sees them.
-
-        Parameters
-        ----------
-        block : int
-            Which block.
-
-        Returns
-        -------
-        WeightMoments
-            Moments of the block's biases and of its weights, spikes included.
-        """
+        """Moments as one block sees them."""
         mean, biases = self.mean[block], self.bias_slices[block]
         second = self.inclusion * (self.slab_mean[block] ** 2 + self.slab_variance[block])
         return WeightMoments(
@@ -112,19 +75,7 @@ class SpikeSlabWeights:
         )
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
-        """
-        Return these factors' terms of the lower bound.
-
-        Parameters
-        ----------
-        priors : Priors
-            Priors of the precisions.
-
-        Returns
-        -------
-        dict of str to float
-            The terms in nats.
-        """
+        """Return these factors' terms of the lower bound."""
         on, off = self.inclusion, 1.0 - self.inclusion
         log_on, log_off = (digamma(count) - digamma(sum(self.share)) for count in self.share)
         indicators = float(np.sum(on * log_on + off * log_off - xlogy(on, on) - xlogy(off, off)))

@@ -125,27 +125,7 @@ def pair_context(
     weights: WeightMoments,
     profile: Callable[[Array], Profile],
 ) -> PairContext:
-    """
-    Collect what a pair depends on from the factors around it.
-
-    Parameters
-    ----------
-    sample_precision : Precision
-        Factor of the sample weights' precisions.
-    intermediate_precision : Precision
-        Factor of the intermediate outputs' precision.
-    output : Output
-        Factor of the likelihood.
-    weights : WeightMoments
-        Moments of biases and kernel weights.
-    profile : callable
-        Maps means of the predictor to the profile of the likelihood.
-
-    Returns
-    -------
-    PairContext
-        The expectations.
-    """
+    """Collect what a pair depends on from the factors around it."""
     return PairContext(
         sample_precision=sample_precision.mean,
         intermediate_precision=np.broadcast_to(intermediate_precision.mean, output.precision.shape),
@@ -157,21 +137,7 @@ def pair_context(
 
 
 def check_state(problem: Problem, state: State) -> None:
-    """
-    Refuse a state that does not belong to a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is to be fitted.
-    state : State
-        Where to start.
-
-    Raises
-    ------
-    ValueError
-        If the number or the shapes of the blocks differ.
-    """
+    """Refuse a state that does not belong to a problem."""
     if not isinstance(state, State):
         raise ValueError(f"state: expected a State, got {state!r}. Pass the state of another fit, or leave it out.")
     expected = [_signature(block.likelihood.start(), *block.stack.shape) for block in problem.blocks]

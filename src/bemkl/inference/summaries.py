@@ -138,23 +138,7 @@ def sum_over_samples(intermediate: Array, factors: Array) -> Array:
     """
     Sum intermediate outputs, each times a factor, over outputs and samples.
 
-    Parameters
-    ----------
-    intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Intermediate outputs.
-    factors : ndarray of shape (n_outputs, n_samples)
-        The factors.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        The sums.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sum_over_samples(np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.array([[1.0, 0.5]]))
-    array([2., 5.])
+    Shapes: intermediate (n_outputs, n_kernels, n_samples), factors (n_outputs, n_samples); returns (n_kernels,).
     """
     total: Array = (intermediate @ factors[:, :, None])[:, :, 0].sum(axis=0)
     return total

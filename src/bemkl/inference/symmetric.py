@@ -90,22 +90,9 @@ class Coordinates(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dense:
-    """
-    All numbers.
+    """All numbers."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (size, size)
-        The matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Dense(np.array([[2.0, 1.0], [1.0, 2.0]])) @ np.array([1.0, 0.0])
-    array([2., 1.])
-    """
-
-    values: Array
+    values: Array  # (size, size): the matrix
 
     @property
     def size(self) -> int:
@@ -113,25 +100,11 @@ class Dense:
         return len(self.values)
 
     def diagonal(self) -> Array:
-        """
-        Return the diagonal.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            The diagonal.
-        """
+        """Return the diagonal. Shapes: returns (size,)."""
         return self.values.diagonal()
 
     def trace(self) -> float:
-        """
-        Return the sum of the diagonal.
-
-        Returns
-        -------
-        float
-            The sum.
-        """
+        """Return the sum of the diagonal."""
         return float(self.values.trace())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -152,246 +125,74 @@ class Dense:
         return Dense(total)
 
     def add_to(self, values: Array) -> None:
-        """
-        Add all numbers to an array, in place.
-
-        Parameters
-        ----------
-        values : ndarray of shape (size, size)
-            The array.
-        """
+        """Add all numbers to an array, in place. Shapes: values (size, size)."""
         values += self.values
 
     def times(self, factor: float) -> Dense:
-        """
-        Multiply by a number.
-
-        Parameters
-        ----------
-        factor : float
-            The number.
-
-        Returns
-        -------
-        Dense
-            The product.
-        """
+        """Multiply by a number."""
         return self if factor == 1.0 else Dense(factor * self.values)
 
     def plus_diagonal(self, values: Array | float, *, overwrite: bool = False) -> Dense:
-        """
-        Add numbers to the diagonal.
-
-        Parameters
-        ----------
-        values : ndarray of shape (size,) or float
-            The numbers.
-        overwrite : bool
-            Whether the matrix may be lost: then the sum takes its place.
-
-        Returns
-        -------
-        Dense
-            The sum.
-        """
+        """Add numbers to the diagonal. Shapes: values (size,)."""
         result = self.values if overwrite else self.values.copy()
         result.flat[:: len(result) + 1] += values
         return Dense(result)
 
     def inner(self, other: Symmetric) -> float:
-        """
-        Sum the products of all entries with those of another matrix.
-
-        Parameters
-        ----------
-        other : Symmetric
-            The other matrix.
-
-        Returns
-        -------
-        float
-            The sum.
-        """
+        """Sum the products of all entries with those of another matrix."""
         return float(np.vdot(self.values, other.values)) if isinstance(other, Dense) else other.inner(self)
 
     def inverse_and_logdet(self, name: str, *, overwrite: bool = False) -> tuple[Dense, float]:
-        """
-        Invert a positive definite matrix, as `bemkl.linalg.inverse_and_logdet` does.
-
-        Parameters
-        ----------
-        name : str
-            What the matrix is the precision of, for the error.
-        overwrite : bool
-            Whether the matrix may be lost: then the inverse takes its place.
-
-        Returns
-        -------
-        inverse : Dense
-            The inverse.
-        logdet : float
-            Log-determinant of the **inverse**.
-        """
+        """Invert a positive definite matrix, as `bemkl.linalg.inverse_and_logdet` does."""
         inverse, logdet = inverse_and_logdet(self.values, name, overwrite=overwrite)
         return Dense(inverse), logdet
 
     def solver(self, name: str, *, overwrite: bool = False) -> Cholesky:
-        """
-        Return what solves systems with a positive definite matrix.
-
-        Parameters
-        ----------
-        name : str
-            What the matrix is the precision of, for the error.
-        overwrite : bool
-            Whether the matrix may be lost: then its factor takes its place.
-
-        Returns
-        -------
-        Cholesky
-            The factor of the matrix.
-        """
+        """Return what solves systems with a positive definite matrix."""
         return Cholesky.of(self.values, name, overwrite=overwrite)
 
     def squares(self, name: str) -> Squares:
-        """
-        Return what splits the quadratic forms of a positive definite matrix into squares, half the work of a product.
-
-        Parameters
-        ----------
-        name : str
-            What the matrix belongs to, for the error.
-
-        Returns
-        -------
-        callable
-            Maps vectors to numbers and weights.
-        """
+        """Return what splits quadratic forms of a positive definite matrix into squares: half the work of a product."""
         root, ones = Cholesky.of(self.values, name), np.ones(len(self.values))
         return lambda columns: (root.root_times(columns), ones)
 
     def coordinates(self, vector: Array) -> DenseCoordinates:
-        """
-        Return the product with a vector that changes one entry at a time.
-
-        Parameters
-        ----------
-        vector : ndarray of shape (size,)
-            The vector to begin with; not changed.
-
-        Returns
-        -------
-        DenseCoordinates
-            The product.
-        """
+        """Return the product with a vector that changes one entry at a time. Shapes: vector (size,)."""
         return DenseCoordinates(self, vector)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InverseSolver:
-    """
-    `Solver` of a matrix whose inverse is known.
+    """`Solver` of a matrix whose inverse is known."""
 
-    Parameters
-    ----------
-    inverse : Symmetric
-        The inverse.
-    """
-
-    inverse: Symmetric
+    inverse: Symmetric  # the inverse
 
     def solve(self, right: Array) -> Array:
-        """
-        Solve a system with the matrix.
-
-        Parameters
-        ----------
-        right : ndarray of shape (size,)
-            Right-hand side.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            The solution.
-        """
+        """Solve a system with the matrix. Shapes: right (size,); returns (size,)."""
         return self.inverse @ right
 
     def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
-        """
-        Return the diagonal of the inverse.
-
-        Parameters
-        ----------
-        overwrite : bool
-            Not needed here.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            The diagonal.
-        """
+        """Return the diagonal of the inverse. Shapes: returns (size,)."""
         return self.inverse.diagonal()
 
 
 class DenseCoordinates:
-    """
-    `Coordinates` of a dense matrix, in as many operations a change as it has rows.
-
-    Parameters
-    ----------
-    matrix : Dense
-        The matrix.
-    vector : ndarray of shape (size,)
-        The vector to begin with.
-    """
+    """`Coordinates` of a dense matrix, in as many operations a change as it has rows. Shapes: vector (size,)."""
 
     def __init__(self, matrix: Dense, vector: Array) -> None:
         self._values, self._vector = matrix.values, vector.copy()
         self._product = matrix @ vector
 
     def off_diagonal(self, entry: int) -> float:
-        """
-        Sum one row times the vector, without the entry on the diagonal.
-
-        Parameters
-        ----------
-        entry : int
-            Which row.
-
-        Returns
-        -------
-        float
-            The sum.
-        """
+        """Sum one row times the vector, without the entry on the diagonal."""
         return float(self._product[entry] - self._values[entry, entry] * self._vector[entry])
 
     def move(self, entry: int, change: float) -> None:
-        """
-        Change one entry of the vector.
-
-        Parameters
-        ----------
-        entry : int
-            Which one.
-        change : float
-            What to add to it.
-        """
+        """Change one entry of the vector."""
         self._product += change * self._values[entry]
         self._vector[entry] += change
 
 
 def total(matrices: Sequence[Symmetric]) -> Symmetric:
-    """
-    Sum matrices of any form.
-
-    Parameters
-    ----------
-    matrices : sequence of Symmetric
-        The matrices, at least one.
-
-    Returns
-    -------
-    Symmetric
-        The sum.
-    """
+    """Sum matrices of any form."""
     return reduce(operator.add, matrices)

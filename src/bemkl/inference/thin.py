@@ -1,4 +1,4 @@
-r"""
+"""
 Symmetric matrices as a diagonal plus a product of thin factors.
 
 The precision that N samples give P kernel weights is a diagonal plus a matrix of rank N, and so is everything made of
@@ -27,62 +27,20 @@ _NEGLIGIBLE = 1e-13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thin:
-    r"""
-    A diagonal plus a matrix of low rank, :math:`\operatorname{diag}(d) + F \operatorname{diag}(s) F^\top`.
+    r"""A diagonal plus a matrix of low rank, :math:`\operatorname{diag}(d) + F \operatorname{diag}(s) F^\top`."""
 
-    Parameters
-    ----------
-    main : ndarray of shape (size,)
-        The diagonal d.
-    factor : ndarray of shape (size, rank)
-        The factor F.
-    core : ndarray of shape (rank,)
-        The numbers s.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> np.asarray(Thin.product(np.array([[1.0], [2.0]])).plus_diagonal(1.0))
-    array([[2., 2.],
-           [2., 5.]])
-    """
-
-    main: Array
-    factor: Array
-    core: Array
+    main: Array  # (size,): the diagonal d
+    factor: Array  # (size, rank): the factor F
+    core: Array  # (rank,): the numbers s
 
     @classmethod
     def of_diagonal(cls, values: Array) -> Thin:
-        """
-        Return a diagonal matrix.
-
-        Parameters
-        ----------
-        values : ndarray of shape (size,)
-            The diagonal.
-
-        Returns
-        -------
-        Thin
-            The matrix.
-        """
+        """Return a diagonal matrix. Shapes: values (size,)."""
         return cls(values, np.empty((len(values), 0)), np.empty(0))
 
     @classmethod
     def product(cls, factor: Array) -> Thin:
-        """
-        Return the product of a factor with its transpose.
-
-        Parameters
-        ----------
-        factor : ndarray of shape (size, rank)
-            The factor.
-
-        Returns
-        -------
-        Thin
-            The product.
-        """
+        """Return the product of a factor with its transpose. Shapes: factor (size, rank)."""
         return cls(np.zeros(len(factor)), factor, np.ones(factor.shape[1]))
 
     @property
@@ -91,26 +49,12 @@ class Thin:
         return len(self.main)
 
     def diagonal(self) -> Array:
-        """
-        Return the diagonal.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            The diagonal.
-        """
+        """Return the diagonal. Shapes: returns (size,)."""
         diagonal: Array = self.main + np.square(self.factor) @ self.core
         return diagonal
 
     def trace(self) -> float:
-        """
-        Return the sum of the diagonal.
-
-        Returns
-        -------
-        float
-            The sum.
-        """
+        """Return the sum of the diagonal."""
         return float(self.diagonal().sum())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -136,14 +80,7 @@ class Thin:
         return Thin(self.main + other.main, factor, core)
 
     def add_to(self, values: Array) -> None:
-        """
-        Add all numbers to an array, in place.
-
-        Parameters
-        ----------
-        values : ndarray of shape (size, size)
-            The array.
-        """
+        """Add all numbers to an array, in place. Shapes: values (size, size)."""
         left = self.factor * self.core
         if left.shape[1] == 1:  # several times faster than a matrix product of one column
             add_products(values[None], left.T, self.factor.T)
@@ -152,53 +89,15 @@ class Thin:
         values.flat[:: len(values) + 1] += self.main
 
     def times(self, factor: float) -> Thin:
-        """
-        Multiply by a number.
-
-        Parameters
-        ----------
-        factor : float
-            The number.
-
-        Returns
-        -------
-        Thin
-            The product.
-        """
+        """Multiply by a number."""
         return Thin(factor * self.main, self.factor, factor * self.core)
 
     def plus_diagonal(self, values: Array | float, *, overwrite: bool = False) -> Thin:
-        """
-        Add numbers to the diagonal.
-
-        Parameters
-        ----------
-        values : ndarray of shape (size,) or float
-            The numbers.
-        overwrite : bool
-            Not needed here.
-
-        Returns
-        -------
-        Thin
-            The sum.
-        """
+        """Add numbers to the diagonal. Shapes: values (size,)."""
         return Thin(self.main + values, self.factor, self.core)
 
     def inner(self, other: Symmetric) -> float:
-        """
-        Sum the products of all entries with those of another matrix.
-
-        Parameters
-        ----------
-        other : Symmetric
-            The other matrix.
-
-        Returns
-        -------
-        float
-            The sum.
-        """
+        """Sum the products of all entries with those of another matrix."""
         along = np.einsum("mr,mr->r", self.factor, other @ self.factor)
         return float(self.main @ other.diagonal() + self.core @ along)
 
@@ -208,20 +107,6 @@ class Thin:
 
         With the diagonal scaled to one, the low-rank part has the eigenvectors V and the eigenvalues :math:`\theta`,
         and the inverse is :math:`I - V \operatorname{diag}(\theta / (1 + \theta)) V^\top`.
-
-        Parameters
-        ----------
-        name : str
-            What the matrix is the precision of, for the error.
-        overwrite : bool
-            Not needed here.
-
-        Returns
-        -------
-        inverse : Symmetric
-            The inverse.
-        logdet : float
-            Log-determinant of the **inverse**.
         """
         if not pays(self.factor.shape):
             return Dense(np.asarray(self)).inverse_and_logdet(name, overwrite=True)
@@ -243,56 +128,18 @@ class Thin:
         return inverse, 2.0 * float(np.log(root).sum()) - float(np.log1p(theta).sum())
 
     def solver(self, name: str, *, overwrite: bool = False) -> Solver:
-        """
-        Return what solves systems with a positive definite matrix.
-
-        Parameters
-        ----------
-        name : str
-            What the matrix is the precision of, for the error.
-        overwrite : bool
-            Not needed here.
-
-        Returns
-        -------
-        Solver
-            The inverse, as far as it is thin, or the factor of a dense matrix.
-        """
+        """Return what solves systems with a positive definite matrix."""
         if not pays(self.factor.shape):
             return Cholesky.of(np.asarray(self), name, overwrite=True)
         return InverseSolver(self.inverse_and_logdet(name)[0])
 
     def squares(self, name: str) -> Squares:
-        """
-        Return what splits quadratic forms into squares.
-
-        Parameters
-        ----------
-        name : str
-            Not needed here.
-
-        Returns
-        -------
-        callable
-            Maps vectors to numbers and weights.
-        """
+        """Return what splits quadratic forms into squares."""
         weights = np.concatenate([self.main, self.core])
         return lambda columns: (np.concatenate([columns, self.factor.T @ columns]), weights)
 
     def coordinates(self, vector: Array) -> ThinCoordinates:
-        """
-        Return the product with a vector that changes one entry at a time.
-
-        Parameters
-        ----------
-        vector : ndarray of shape (size,)
-            The vector to begin with; not changed.
-
-        Returns
-        -------
-        ThinCoordinates
-            The product.
-        """
+        """Return the product with a vector that changes one entry at a time. Shapes: vector (size,)."""
         return ThinCoordinates(self, vector)
 
 
@@ -300,12 +147,7 @@ class ThinCoordinates:
     """
     `Coordinates` of a thin matrix, in as many operations a change as its factor has columns.
 
-    Parameters
-    ----------
-    matrix : Thin
-        The matrix.
-    vector : ndarray of shape (size,)
-        The vector to begin with.
+    Shapes: vector (size,).
     """
 
     def __init__(self, matrix: Thin, vector: Array) -> None:
@@ -314,75 +156,22 @@ class ThinCoordinates:
         self._own = np.einsum("mr,mr->m", self._weighted, self._factor)
 
     def off_diagonal(self, entry: int) -> float:
-        """
-        Sum one row times the vector, without the entry on the diagonal.
-
-        Parameters
-        ----------
-        entry : int
-            Which row.
-
-        Returns
-        -------
-        float
-            The sum.
-        """
+        """Sum one row times the vector, without the entry on the diagonal."""
         return float(self._weighted[entry] @ self._inner - self._own[entry] * self._vector[entry])
 
     def move(self, entry: int, change: float) -> None:
-        """
-        Change one entry of the vector.
-
-        Parameters
-        ----------
-        entry : int
-            Which one.
-        change : float
-            What to add to it.
-        """
+        """Change one entry of the vector."""
         self._inner += change * self._factor[entry]
         self._vector[entry] += change
 
 
 def pays(shape: tuple[int, ...]) -> bool:
-    """
-    Say whether a matrix is better kept by a factor.
-
-    Parameters
-    ----------
-    shape : (size, rank)
-        Shape of the factor.
-
-    Returns
-    -------
-    bool
-        Whether it is thin enough.
-    """
+    """Say whether a matrix is better kept by a factor."""
     return _FEW * shape[1] < shape[0]
 
 
 def gram(factors: Sequence[Array], beside: Symmetric | None = None) -> Symmetric:
-    """
-    Sum the products of factors with their transposes.
-
-    Parameters
-    ----------
-    factors : sequence of ndarray of shape (size, n_columns)
-        The factors, at least one.
-    beside : Symmetric, optional
-        What the sum will be added to: next to a dense matrix, a dense sum is better.
-
-    Returns
-    -------
-    Symmetric
-        The sum, in the better form.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> type(gram([np.ones((9, 1))])).__name__, type(gram([np.ones((9, 2)), np.ones((9, 1))])).__name__
-    ('Thin', 'Dense')
-    """
+    """Sum the products of factors with their transposes. Shapes: factors (size, n_columns)."""
     size = len(factors[0])
     thin = pays((size, sum(factor.shape[1] for factor in factors)))
     if thin and not isinstance(beside, Dense):

@@ -22,16 +22,6 @@ def sweep_updates(problem: Problem) -> dict[str, Update]:
 
     The order is that of the author's program: precisions, sample weights, intermediate outputs, noise, kernel weights,
     targets.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fitted; its strategies bring the updates of the pair (a, G) and of the weights.
-
-    Returns
-    -------
-    dict of str to callable
-        Functions (problem, state) -> state, one a factor.
     """
     updates = [
         ("sample_precision", update_sample_precision),
@@ -52,21 +42,7 @@ def _each_block(state: State, update: Callable[[int, BlockState], BlockState]) -
 
 
 def update_sample_precision(problem: Problem, state: State) -> State:
-    r"""
-    Update :math:`q(\lambda)` (paper, section 4.1): one value of a for each precision.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fitted.
-    state : State
-        Current posterior.
-
-    Returns
-    -------
-    State
-        The posterior with a new factor.
-    """
+    r"""Update :math:`q(\lambda)` (paper, section 4.1): one value of a for each precision."""
     prior = problem.priors.sample
     return _each_block(
         state, lambda _, block: replace(block, sample_precision=prior.posterior(1, block.pair.sample_second))
@@ -74,21 +50,7 @@ def update_sample_precision(problem: Problem, state: State) -> State:
 
 
 def update_intermediate_precision(problem: Problem, state: State) -> State:
-    r"""
-    Update :math:`q(\upsilon)` (derivation, section 3): all intermediate outputs of an output share one precision.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fitted.
-    state : State
-        Current posterior.
-
-    Returns
-    -------
-    State
-        The posterior with a new factor; the same where the precision is known.
-    """
+    r"""Update :math:`q(\upsilon)` (derivation, section 3): one precision for all intermediate outputs of an output."""
     prior = problem.priors.intermediate
 
     def update(index: int, block: BlockState) -> BlockState:
@@ -101,40 +63,12 @@ def update_intermediate_precision(problem: Problem, state: State) -> State:
 
 
 def update_output_precision(problem: Problem, state: State) -> State:
-    """
-    Update the noise precision of every likelihood that has one.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fitted.
-    state : State
-        Current posterior.
-
-    Returns
-    -------
-    State
-        The posterior with new output factors.
-    """
+    """Update the noise precision of every likelihood that has one."""
     return _each_output(problem, state, lambda likelihood: likelihood.update_precision)
 
 
 def update_output_target(problem: Problem, state: State) -> State:
-    """
-    Update the targets of every likelihood that does not observe them.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is fitted.
-    state : State
-        Current posterior.
-
-    Returns
-    -------
-    State
-        The posterior with new output factors.
-    """
+    """Update the targets of every likelihood that does not observe them."""
     return _each_output(problem, state, lambda likelihood: likelihood.update_target)
 
 

@@ -22,31 +22,14 @@ from bemkl.linalg import refined_solve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FreeWeights:
-    r"""
-    Joint Gaussian factor of biases and kernel weights, with the gamma factors of their precisions.
+    """Joint Gaussian factor of biases and kernel weights, with the gamma factors of their precisions."""
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_biases + n_kernels,)
-        Mean of (b, e): the biases of all blocks in order, then the kernel weights.
-    covariance : JointCovariance
-        Covariance of (b, e).
-    logdet : float
-        Log-determinant of the covariance.
-    bias_precision : Gamma
-        Factor of :math:`\gamma`, one entry a bias.
-    kernel_precision : Gamma
-        Factor of :math:`\omega`, one entry a kernel.
-    n_outputs : tuple of int
-        Number of outputs of each block.
-    """
-
-    mean: Array
-    covariance: JointCovariance
-    logdet: float
-    bias_precision: Gamma
-    kernel_precision: Gamma
-    n_outputs: tuple[int, ...]
+    mean: Array  # (n_biases + n_kernels,): mean of (b, e): the biases of all blocks in order, then the kernel weights
+    covariance: JointCovariance  # covariance of (b, e)
+    logdet: float  # log-determinant of the covariance
+    bias_precision: Gamma  # factor of γ, one entry a bias
+    kernel_precision: Gamma  # factor of ω, one entry a kernel
+    n_outputs: tuple[int, ...]  # number of outputs of each block
 
     @property
     def n_biases(self) -> int:
@@ -75,21 +58,7 @@ class FreeWeights:
         return float(self.kernel_precision.mean @ self.mean[self.n_biases :] ** 2)
 
     def scaled(self, factor: float, *, spread: bool) -> FreeWeights:
-        """
-        Multiply the kernel weights by a factor.
-
-        Parameters
-        ----------
-        factor : float
-            The factor, positive.
-        spread : bool
-            Whether deviations are multiplied and precisions divided too, or means multiplied alone.
-
-        Returns
-        -------
-        FreeWeights
-            The weights at another scale.
-        """
+        """Multiply the kernel weights by a factor."""
         moved = replace(self, mean=np.concatenate([self.mean[: self.n_biases], factor * self.mean[self.n_biases :]]))
         if not spread:
             return moved
@@ -102,19 +71,7 @@ class FreeWeights:
         )
 
     def moments(self, block: int) -> WeightMoments:
-        """
-        Moments as one block sees them.
-
-        Parameters
-        ----------
-        block : int
-            Which block.
-
-        Returns
-        -------
-        WeightMoments
-            Moments of the block's biases and of the kernel weights.
-        """
+        """Moments as one block sees them."""
         biases, kernels = self.bias_slices[block], slice(self.n_biases, None)
         return WeightMoments(
             mean=self.mean[kernels],
@@ -125,19 +82,7 @@ class FreeWeights:
         )
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
-        """
-        Return this factor's terms of the lower bound (derivation, section 4).
-
-        Parameters
-        ----------
-        priors : Priors
-            Priors of the precisions.
-
-        Returns
-        -------
-        dict of str to float
-            The terms in nats.
-        """
+        """Return this factor's terms of the lower bound (derivation, section 4)."""
         precision = np.concatenate([self.bias_precision.mean, self.kernel_precision.mean])
         log_precision = np.concatenate([self.bias_precision.log_mean, self.kernel_precision.log_mean])
         prior = 0.5 * float(np.sum(log_precision - precision * self.second))
@@ -217,21 +162,7 @@ def independent_weights(mean: Array, variance: Array, n_outputs: Sequence[int], 
     """
     Return independent weights with given moments, and precisions at their priors.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_biases + n_kernels,)
-        Means of biases and kernel weights.
-    variance : ndarray of shape (n_biases + n_kernels,)
-        Their variances.
-    n_outputs : sequence of int
-        Number of outputs of each block.
-    priors : Priors
-        Priors of the precisions.
-
-    Returns
-    -------
-    FreeWeights
-        The weights.
+    Shapes: mean (n_biases + n_kernels,), variance (n_biases + n_kernels,).
     """
     n_biases = sum(n_outputs)
     return FreeWeights(
@@ -245,63 +176,17 @@ def independent_weights(mean: Array, variance: Array, n_outputs: Sequence[int], 
 
 
 def update_bias_precision(weights: FreeT, evidence: Sequence[Evidence], priors: Priors) -> FreeT:
-    r"""
-    Update :math:`q(\gamma)` (paper, section 4.1).
-
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        Not needed here.
-    priors : Priors
-        Priors of the precisions.
-
-    Returns
-    -------
-    FreeWeights
-        The weights with new bias precisions.
-    """
+    r"""Update :math:`q(\gamma)` (paper, section 4.1)."""
     return replace(weights, bias_precision=priors.bias.posterior(1, weights.second[: weights.n_biases]))
 
 
 def update_kernel_precision(weights: FreeT, evidence: Sequence[Evidence], priors: Priors) -> FreeT:
-    r"""
-    Update :math:`q(\omega)` (paper, section 4.1).
-
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        Not needed here.
-    priors : Priors
-        Priors of the precisions.
-
-    Returns
-    -------
-    FreeWeights
-        The weights with new kernel precisions.
-    """
+    r"""Update :math:`q(\omega)` (paper, section 4.1)."""
     return replace(weights, kernel_precision=priors.kernel.posterior(1, weights.second[weights.n_biases :]))
 
 
 def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> Bordered:
-    """
-    Assemble the precision of (b, e), Eq. (4), with the sums over all blocks.
-
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        What each block says.
-
-    Returns
-    -------
-    Bordered
-        The precision.
-    """
+    """Assemble the precision of (b, e), Eq. (4), with the sums over all blocks."""
     return Bordered(
         corner=weights.bias_precision.mean + np.concatenate([block.bias_precision for block in evidence]),
         link=np.concatenate([block.bias_kernel_precision for block in evidence]),
@@ -315,38 +200,14 @@ def pull_of(evidence: Sequence[Evidence]) -> Array:
     """
     Assemble the linear term of (b, e), Eq. (4), with the sums over all blocks.
 
-    Parameters
-    ----------
-    evidence : sequence of Evidence
-        What each block says.
-
-    Returns
-    -------
-    ndarray of shape (n_biases + n_kernels,)
-        The linear term.
+    Shapes: returns (n_biases + n_kernels,).
     """
     kernels = np.sum([block.kernel_pull for block in evidence], axis=0)
     return np.concatenate([*(block.bias_pull for block in evidence), kernels])
 
 
 def update_kernel_weights(weights: FreeWeights, evidence: Sequence[Evidence], priors: Priors) -> FreeWeights:
-    r"""
-    Update q(b, e), Eq. (4), with the sums over all blocks.
-
-    Parameters
-    ----------
-    weights : FreeWeights
-        Current weights.
-    evidence : sequence of Evidence
-        What each block says.
-    priors : Priors
-        Not needed here.
-
-    Returns
-    -------
-    FreeWeights
-        The weights with a new Gaussian.
-    """
+    """Update q(b, e), Eq. (4), with the sums over all blocks."""
     precision, pull = precision_of(weights, evidence), pull_of(evidence)
     covariance, logdet = precision.inverse_and_logdet()
     mean = refined_solve(covariance.__matmul__, lambda x: pull - precision @ x, pull)

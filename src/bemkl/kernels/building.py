@@ -34,28 +34,7 @@ def build_matrices(
     out: npt.NDArray[Any],
     distances: tuple[Distances, Distances] | None = None,
 ) -> FittedGroup:
-    """
-    Write the training kernels of a group, and fit their scalings.
-
-    Parameters
-    ----------
-    group : FittedGroup
-        The group with its basis points.
-    samples : FittedGroup
-        The same group with all training samples as basis points; the same object where there are no landmarks.
-    scaling : str or None
-        Which scaling.
-    out : ndarray of shape (n_members, n_samples, n_basis)
-        Where to write, in any precision; computed in double precision.
-    distances : (dict, dict), optional
-        Distances of all samples and of the basis points that are known from other kernels of the group; those that are
-        not are added.
-
-    Returns
-    -------
-    FittedGroup
-        The group with fitted scalings.
-    """
+    """Write the training kernels of a group, and fit their scalings. Shapes: out (n_members, n_samples, n_basis)."""
     of_samples, of_basis = distances or ({}, {})
     values = out if out.dtype == np.float64 else np.empty(out.shape)
     group.fill(values, samples.points, samples.present, of_samples)
@@ -81,33 +60,7 @@ def build_kernels(
     dtype: Any,
     shelf: Shelf,
 ) -> tuple[FittedGroup, list[Kernel]]:
-    """
-    Build the training kernels of a group as factors where these are thin, and fit their scalings.
-
-    Parameters
-    ----------
-    group : FittedGroup
-        The group with its basis points.
-    samples : FittedGroup
-        The same group with all training samples as basis points; the same object where there are no landmarks.
-    rows : ndarray of int or slice
-        Which samples the basis points are.
-    scaling : str or None
-        Which scaling.
-    tolerance : float
-        Accuracy of the factors.
-    dtype : dtype
-        Precision of kernels that stay matrices.
-    shelf : Shelf
-        Where factors are put.
-
-    Returns
-    -------
-    group : FittedGroup
-        The group with fitted scalings.
-    kernels : list of LowRank, Full, Sparse or Power
-        Its kernels.
-    """
+    """Build the training kernels of a group as factors where these are thin, and fit their scalings."""
     built = _factored(group, samples, rows, scaling, tolerance, dtype, shelf)
     distances: tuple[Distances, Distances] = ({}, {})
     if group is samples and scaling in POWERS_STAY and dtype == np.float64:

@@ -39,37 +39,6 @@ def next_stop(rank: int, most: int, n_features: int, left: float, recent: float,
     fell by a smaller factor in the second half of the columns than in the first, and will not do with twice as much of
     a fall. Those on many features fall slower and slower: one that will not do with three times as much, in two more
     doublings of the columns.
-
-    Parameters
-    ----------
-    rank : int
-        Rank that the factor has.
-    most : int
-        Largest rank that is worth having.
-    n_features : int
-        Number of features that the kernel sees.
-    left : float
-        What the factor leaves of the trace.
-    recent : float
-        What the second half of the columns has of the trace; infinite where a sudden end can be expected.
-    whole : float
-        The trace.
-    goal : float
-        What may be left of the trace in the end.
-
-    Returns
-    -------
-    int
-        The rank; the same one where the factor has become too large, or is given up.
-
-    Examples
-    --------
-    >>> next_stop(0, 40, 1, 100.0, 0.0, 100.0, 1e-8), next_stop(10, 40, 1, 60.0, 0.0, 100.0, 1e-8)
-    (10, 10)
-    >>> next_stop(20, 40, 1, 1e-4, 1.0, 100.0, 1e-8), next_stop(20, 40, 1, 0.5, 0.5, 100.0, 1e-8)
-    (40, 20)
-    >>> next_stop(10, 40, 9, 1e-4, 1.0, 100.0, 1e-8), next_stop(10, 40, 9, 0.5, 0.5, 100.0, 1e-8)
-    (40, 10)
     """
     many = n_features >= _MANY_FEATURES
     early = min(most, max(1, most // (16 if many else 4)))
@@ -89,22 +58,7 @@ def next_stop(rank: int, most: int, n_features: int, left: float, recent: float,
 
 
 def from_columns(columns: Sequence[Column], own_ranks: Sequence[float] | None = None) -> Steps:
-    """
-    Return the steps of pivoted Cholesky for kernels that are known by their columns.
-
-    Parameters
-    ----------
-    columns : sequence of callable
-        One a kernel; maps the position of a point to its (n_points,) similarities to all points.
-    own_ranks : sequence of float, optional
-        Ranks that the kernels have on very many points, infinite or not: the late review of `next_stop` is for those
-        that do not end before they cease to be worth having. Without them, there is none.
-
-    Returns
-    -------
-    callable
-        The steps.
-    """
+    """Return the steps of pivoted Cholesky for kernels that are known by their columns."""
 
     def steps(
         room: Array,
@@ -169,32 +123,7 @@ def pivoted_cholesky(
     holds for every entry, because the remainder is positive semidefinite too. The matrices are never formed: beside
     their diagonals, only one column for each column of a factor is asked for.
 
-    Parameters
-    ----------
-    steps : callable
-        The steps; `from_columns` makes them.
-    diagonals : ndarray of shape (n_kernels, n_points)
-        Values k(x, x) of each kernel. A point where it is not positive, or below 1e-100, is similar to nothing.
-    tolerance : float
-        The accuracy :math:`\varepsilon`.
-    most : int
-        Largest rank that is worth having.
-    shelf : Shelf, optional
-        Where to put the factors.
-
-    Returns
-    -------
-    list of ndarray of shape (rank, n_points) or None
-        The transposed factor of each kernel; None where its diagonal is out of range, or `next_stop` gives it up.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = np.linspace(0.0, 1.0, 50)
-    >>> kernel = np.exp(-np.subtract.outer(x, x) ** 2)
-    >>> (factor,) = pivoted_cholesky(from_columns([lambda i: kernel[i]]), kernel.diagonal()[None], 1e-12, 25)
-    >>> len(factor), bool(np.abs(factor.T @ factor - kernel).max() < 1e-12)
-    (9, True)
+    Shapes: diagonals (n_kernels, n_points); returns (rank, n_points).
     """
     n_kernels, n_points = diagonals.shape
     finite = np.logical_and.reduce(np.abs(diagonals) <= LARGEST, axis=1)
@@ -228,25 +157,7 @@ def compressed(kernel: npt.NDArray[Any], tolerance: float) -> Array | None:
     """
     Factor a kernel matrix that is there already, if it is symmetric and positive semidefinite.
 
-    Parameters
-    ----------
-    kernel : ndarray of shape (n_points, n_points)
-        Any square matrix.
-    tolerance : float
-        Accuracy relative to the geometric mean of two diagonal entries.
-
-    Returns
-    -------
-    ndarray of shape (rank, n_points) or None
-        The transposed factor; None where it would not pay, or where the product is not the matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> compressed(np.ones((9, 9)), 1e-12)
-    array([[1., 1., 1., 1., 1., 1., 1., 1., 1.]])
-    >>> compressed(np.ones((9, 9)) - 2.0 * np.eye(9), 1e-12) is None
-    True
+    Shapes: kernel (n_points, n_points); returns (rank, n_points).
     """
     diagonal = kernel.diagonal().astype(np.float64)
     steps = from_columns([lambda point: kernel[point]])

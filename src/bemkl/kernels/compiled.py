@@ -20,31 +20,12 @@ _ENDLESS = 2**53
 
 @cache
 def installed() -> bool:
-    """
-    Say whether Numba is there.
-
-    Returns
-    -------
-    bool
-        Whether there are compiled loops.
-    """
+    """Say whether Numba is there."""
     return find_spec("numba") is not None
 
 
 def has_loop(name: str) -> bool:
-    """
-    Say whether a kernel on feature vectors has a compiled loop.
-
-    Parameters
-    ----------
-    name : str
-        Name of the kernel.
-
-    Returns
-    -------
-    bool
-        Whether `compiled_steps` takes it; no kernel has one without Numba.
-    """
+    """Say whether a kernel on feature vectors has a compiled loop."""
     return name in _NUMBERS and installed()
 
 
@@ -52,17 +33,7 @@ def compiled_steps(kernels: Sequence[tuple[str, Mapping[str, Any]]], points: Arr
     """
     Return the steps of pivoted Cholesky for kernels on feature vectors, compiled.
 
-    Parameters
-    ----------
-    kernels : sequence of (str, mapping of str to Any)
-        Names of kernels that have a loop, with their parameters.
-    points : ndarray of shape (n_points, n_features)
-        The points.
-
-    Returns
-    -------
-    callable
-        The steps.
+    Shapes: points (n_points, n_features).
     """
     from bemkl.kernels import loops  # compiles, or reads what was compiled, when it is first needed
 
@@ -78,14 +49,7 @@ def compiled_steps(kernels: Sequence[tuple[str, Mapping[str, Any]]], points: Arr
 
 
 def compiled_products() -> Any:
-    """
-    Return the module whose `project` and `backproject` multiply thin factors of many kernels.
-
-    Returns
-    -------
-    module or None
-        The module; None without Numba.
-    """
+    """Return the module whose `project` and `backproject` multiply thin factors of many kernels."""
     return _product_loops() if installed() else None
 
 

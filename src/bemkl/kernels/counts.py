@@ -15,15 +15,7 @@ def sums_of_counts(X: npt.ArrayLike) -> Array:
     """
     Return the sums of histograms, which are the diagonals of some kernels.
 
-    Parameters
-    ----------
-    X : array_like of shape (n_samples, n_bins)
-        The histograms.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        The sums.
+    Shapes: X (n_samples, n_bins); returns (n_samples,).
     """
     sums: Array = _histograms(X, X)[0].sum(axis=1)
     return sums

@@ -26,19 +26,10 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LowRank:
-    r"""
-    A kernel matrix as a product, :math:`\mathbf{K} = \mathbf{L}^\top \mathbf{R}`.
+    r"""A kernel matrix as a product, :math:`\mathbf{K} = \mathbf{L}^\top \mathbf{R}`."""
 
-    Parameters
-    ----------
-    left : ndarray of shape (rank, n_samples)
-        Factor of the samples.
-    right : ndarray of shape (rank, n_basis)
-        Factor of the basis points; the same object where these are the samples.
-    """
-
-    left: Array
-    right: Array
+    left: Array  # (rank, n_samples): factor of the samples
+    right: Array  # (rank, n_basis): factor of the basis points; the same object where these are the samples
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -54,15 +45,7 @@ class LowRank:
         r"""
         Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_basis)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_samples)
-            The products.
+        Shapes: rows (n_outputs, n_basis); returns (n_outputs, n_samples).
         """
         product: Array = (rows @ self.right.T) @ self.left
         return product
@@ -71,15 +54,7 @@ class LowRank:
         r"""
         Multiply vectors with the transposed kernel, :math:`\mathbf{K}^\top \boldsymbol g` for each row g.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_samples)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_basis)
-            The products.
+        Shapes: rows (n_outputs, n_samples); returns (n_outputs, n_basis).
         """
         product: Array = (rows @ self.left.T) @ self.right
         return product
@@ -88,10 +63,7 @@ class LowRank:
         r"""
         Write a thin matrix W with :math:`\mathbf{W}^\top\mathbf{W} = \mathbf{K}^\top\mathbf{K}`.
 
-        Parameters
-        ----------
-        out : ndarray of shape (rank, n_basis)
-            Where to write.
+        Shapes: out (rank, n_basis).
         """
         inner = self.left @ self.left.T
         trace = float(inner.trace())
@@ -109,32 +81,13 @@ class LowRank:
             out[:] = product
 
     def rows(self, chosen: slice) -> Array:
-        """
-        Form some rows of the matrix.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, n_basis)
-            The rows.
-        """
+        """Form some rows of the matrix. Shapes: returns (n_chosen, n_basis)."""
         rows: Array = self.left[:, chosen].T @ self.right
         return rows
 
 
 def refuse_root() -> NoReturn:
-    """
-    Raise because a factor has no root.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        Always.
-    """
+    """Raise because a factor has no root."""
     raise np.linalg.LinAlgError(
         "kernels: a factor has numbers too far apart or too small to be squared. Scale the kernel."
     )
@@ -142,18 +95,10 @@ def refuse_root() -> NoReturn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Full:
-    """
-    A kernel matrix as it is, with the operations of `LowRank`.
+    """A kernel matrix as it is, with the operations of `LowRank`."""
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_samples, n_basis)
-        The matrix; float32 is kept, and converted when it is used.
-    symmetric : bool
-        Whether the matrix is known to be symmetric: then nobody needs to look, and half of it is read at a time.
-    """
-
-    matrix: npt.NDArray[Any]
+    matrix: npt.NDArray[Any]  # (n_samples, n_basis): the matrix; float32 is kept, and converted when it is used
+    # whether the matrix is known to be symmetric: then nobody needs to look, and half of it is read at a time
     symmetric: bool = False
 
     @property
@@ -176,15 +121,7 @@ class Full:
         r"""
         Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_basis)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_samples)
-            The products.
+        Shapes: rows (n_outputs, n_basis); returns (n_outputs, n_samples).
         """
         if self.symmetric:
             return self.multiply_transposed(rows)
@@ -195,15 +132,7 @@ class Full:
         r"""
         Multiply vectors with the transposed kernel, :math:`\mathbf{K}^\top \boldsymbol g` for each row g.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_samples)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_basis)
-            The products.
+        Shapes: rows (n_outputs, n_samples); returns (n_outputs, n_basis).
         """
         if self.symmetric and len(rows) == 1:
             half: Array = dsymv(1.0, self.values.T, rows[0], lower=1)[None]
@@ -212,35 +141,14 @@ class Full:
         return product
 
     def add_to(self, total: Array, weight: float) -> None:
-        """
-        Add the matrix, times a weight, to a sum.
-
-        Parameters
-        ----------
-        total : ndarray of shape (n_samples, n_basis)
-            The sum, in C order.
-        weight : float
-            The weight; where it is 0, nothing is added.
-        """
+        """Add the matrix, times a weight, to a sum. Shapes: total (n_samples, n_basis)."""
         # Some rows at a time: BLAS counts numbers with 32 bits, and single precision is converted.
         for first in range(0, len(total) if weight != 0.0 else 0, _BLOCK):
             part = self.matrix[first : first + _BLOCK].astype(np.float64, copy=False)
             daxpy(part.ravel(), total[first : first + _BLOCK].ravel(), a=weight)
 
     def rows(self, chosen: slice) -> Array:
-        """
-        Return some rows of the matrix.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, n_basis)
-            The rows.
-        """
+        """Return some rows of the matrix. Shapes: returns (n_chosen, n_basis)."""
         return self.matrix[chosen].astype(np.float64, copy=False)
 
     @property

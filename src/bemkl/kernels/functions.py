@@ -19,19 +19,8 @@ def points(X: npt.ArrayLike, Z: npt.ArrayLike) -> tuple[Array, Array]:
     """
     Check two sets of feature vectors.
 
-    Parameters
-    ----------
-    X : array_like of shape (n_samples, n_features)
-        Feature vectors of the rows.
-    Z : array_like of shape (n_basis, n_features)
-        Feature vectors of the columns.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_samples, n_features)
-        X as float64.
-    columns : ndarray of shape (n_basis, n_features)
-        Z as float64.
+    Shapes: X (n_samples, n_features), Z (n_basis, n_features); returns rows (n_samples, n_features), columns (n_basis,
+    n_features).
     """
     X, Z = finite_array("X", X), finite_array("Z", Z)
     if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
@@ -79,48 +68,14 @@ def rbf(X: npt.ArrayLike, Z: npt.ArrayLike, gamma: float | None = None) -> Array
 
     Scikit-learn's own takes distances from inner products, which lose all digits where columns are far from zero.
 
-    Parameters
-    ----------
-    X : array_like of shape (n_samples, n_features)
-        Feature vectors of the rows.
-    Z : array_like of shape (n_basis, n_features)
-        Feature vectors of the columns.
-    gamma : float, optional
-        Factor of the squared distances; one over the number of features without it.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_basis)
-        The kernel matrix.
-
-    Examples
-    --------
-    >>> rbf([[1e9], [1e9 + 2.0]], [[1e9]], gamma=0.5).round(4)
-    array([[1.    ],
-           [0.1353]])
+    Shapes: X (n_samples, n_features), Z (n_basis, n_features); returns (n_samples, n_basis).
     """
     gamma = 1.0 / np.shape(X)[1] if gamma is None else positive_number("gamma", gamma)
     return gaussian(X, Z, (0.5 / gamma) ** 0.5)
 
 
 def gaussian_profile(squares: Array, width: float, out: Array | None = None) -> Array:
-    """
-    Gaussian kernel of squared distances.
-
-    Parameters
-    ----------
-    squares : ndarray
-        Squared Euclidean distances.
-    width : float
-        Width, a distance.
-    out : ndarray, optional
-        Where to write.
-
-    Returns
-    -------
-    ndarray
-        The kernel, of the same shape.
-    """
+    """Gaussian kernel of squared distances."""
     kernel = np.multiply(squares, -0.5 / positive_number("width", width) ** 2, out=out)
     return _exponentials(kernel)
 
@@ -155,23 +110,7 @@ def laplacian(X: npt.ArrayLike, Z: npt.ArrayLike, width: float) -> Array:
 
 
 def laplacian_profile(distances: Array, width: float, out: Array | None = None) -> Array:
-    """
-    Laplacian kernel of distances.
-
-    Parameters
-    ----------
-    distances : ndarray
-        City-block distances.
-    width : float
-        Width, a distance.
-    out : ndarray, optional
-        Where to write.
-
-    Returns
-    -------
-    ndarray
-        The kernel, of the same shape.
-    """
+    """Laplacian kernel of distances."""
     kernel = np.divide(distances, -positive_number("width", width), out=out)
     return _exponentials(kernel)
 
@@ -222,25 +161,7 @@ def matern(X: npt.ArrayLike, Z: npt.ArrayLike, length: float, smoothness: float 
 
 
 def matern_profile(distances: Array, length: float, smoothness: float = 1.5, out: Array | None = None) -> Array:
-    """
-    Matérn kernel of distances.
-
-    Parameters
-    ----------
-    distances : ndarray
-        Euclidean distances.
-    length : float
-        Length scale, a distance.
-    smoothness : {1.5, 2.5}
-        Which of the two.
-    out : ndarray, optional
-        Where to write.
-
-    Returns
-    -------
-    ndarray
-        The kernel, of the same shape.
-    """
+    """Matérn kernel of distances."""
     if smoothness not in (1.5, 2.5):
         raise ValueError(f"smoothness: expected 1.5 or 2.5, got {smoothness!r}.")
     r = distances * (np.sqrt(2.0 * smoothness) / positive_number("length", length))
@@ -381,20 +302,6 @@ def polynomial(X: npt.ArrayLike, Z: npt.ArrayLike, degree: int, offset: float = 
 
 
 def polynomial_parameters(degree: int, offset: float) -> tuple[int, float]:
-    """
-    Check the parameters of a polynomial kernel.
-
-    Parameters
-    ----------
-    degree : int
-        The degree.
-    offset : float
-        The offset.
-
-    Returns
-    -------
-    (int, float)
-        The same.
-    """
+    """Check the parameters of a polynomial kernel."""
     offset = finite_number("offset", offset, least=0.0, allow_least=True, most=LARGEST)
     return whole_number("degree", degree, least=1, most=LARGEST_DEGREE), offset

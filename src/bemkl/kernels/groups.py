@@ -22,62 +22,25 @@ Distances = dict[str, Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedGroup:
-    """
-    A group of columns, with what was learned from its training samples and the kernels on it.
+    """A group of columns, with what was learned from its training samples and the kernels on it."""
 
-    Parameters
-    ----------
-    label : str
-        Name of the group.
-    columns : list of str
-        Names of its columns.
-    positions : list of int
-        Places of its columns among those of the training samples.
-    named : bool
-        Whether the names came with the training samples.
-    width : int
-        Number of features; 0 for sequences.
-    members : list of Member
-        Its kernels.
-    mean : ndarray of shape (n_features,) or float
-        What is subtracted from the points.
-    deviation : ndarray of shape (n_features,) or float
-        What they are divided by.
-    points : ndarray of shape (n_basis, n_features) or list of str
-        Basis points, standardised.
-    present : ndarray of shape (n_basis,)
-        1 for basis points that have this group, 0 for missing ones.
-    scalings : list of Scaling or None
-        Fitted scaling of each kernel, once there is one.
-    """
-
-    label: str
-    columns: list[str]
-    positions: list[int]
-    named: bool
-    width: int
-    members: list[Member]
-    mean: Any
-    deviation: Any
-    points: Any
-    present: Array
-    scalings: list[Scaling] | None = None
+    label: str  # name of the group
+    columns: list[str]  # names of its columns
+    positions: list[int]  # places of its columns among those of the training samples
+    named: bool  # whether the names came with the training samples
+    width: int  # number of features; 0 for sequences
+    members: list[Member]  # its kernels
+    mean: Any  # (n_features,): what is subtracted from the points
+    deviation: Any  # (n_features,): what they are divided by
+    points: Any  # (n_basis, n_features): basis points, standardised
+    present: Array  # (n_basis,): 1 for basis points that have this group, 0 for missing ones
+    scalings: list[Scaling] | None = None  # fitted scaling of each kernel, once there is one
 
     def read(self, samples: Samples) -> tuple[Any, Array]:
         """
         Take this group's points of some samples.
 
-        Parameters
-        ----------
-        samples : Samples
-            The samples.
-
-        Returns
-        -------
-        points : ndarray of shape (n_samples, n_features) or list of str
-            The points, standardised like the training samples.
-        present : ndarray of shape (n_samples,)
-            1 for samples that have this group, 0 for missing ones.
+        Shapes: returns points (n_samples, n_features), present (n_samples,).
         """
         by_name = self.named and samples.named
         positions = samples.find(self.columns)[0][1] if by_name else self.positions
@@ -91,19 +54,7 @@ class FittedGroup:
         return _standardised(self.label, points, present, self.mean, self.deviation), present
 
     def restricted(self, rows: Any) -> FittedGroup:
-        """
-        Keep only some of the basis points.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Which ones.
-
-        Returns
-        -------
-        FittedGroup
-            The group with these basis points.
-        """
+        """Keep only some of the basis points."""
         points = [self.points[i] for i in rows] if isinstance(self.points, list) else self.points[rows]
         return replace(self, points=points, present=self.present[rows])
 
@@ -111,16 +62,8 @@ class FittedGroup:
         """
         Write the kernels between points and basis points, before scaling; distances are computed once.
 
-        Parameters
-        ----------
-        out : ndarray of shape (n_members, n_samples, n_basis)
-            Where to write.
-        points : ndarray of shape (n_samples, n_features) or list of str
-            The points.
-        present : ndarray of shape (n_samples,)
-            1 for samples that have this group, 0 for missing ones.
-        distances : dict of str to ndarray of shape (n_samples, n_basis), optional
-            Distances between these points by their metrics, as far as they are known; others are added.
+        Shapes: out (n_members, n_samples, n_basis), points (n_samples, n_features), present (n_samples,), distances
+        (n_samples, n_basis).
         """
         distances = {} if distances is None else distances
         for kernel, member in zip(out, self.members, strict=True):
@@ -141,12 +84,7 @@ class FittedGroup:
         """
         Write kernels in the precision in which they are kept, and refuse what that cannot hold.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_members, n_samples, n_basis)
-            The kernels in double precision; nothing is done where they are in place already.
-        out : ndarray of shape (n_members, n_samples, n_basis)
-            Where to write.
+        Shapes: values (n_members, n_samples, n_basis), out (n_members, n_samples, n_basis).
         """
         if values is out:
             return
@@ -166,21 +104,7 @@ class FittedGroup:
         return function.matrix(*copied, **member.parameters)
 
     def with_scalings(self, name: str, square: Any) -> FittedGroup:
-        """
-        Fit the scaling of each kernel.
-
-        Parameters
-        ----------
-        name : str
-            Which scaling.
-        square : ndarray of shape (n_members, n_basis, n_basis)
-            Kernels between the basis points.
-
-        Returns
-        -------
-        FittedGroup
-            The group with scalings.
-        """
+        """Fit the scaling of each kernel. Shapes: square (n_members, n_basis, n_basis)."""
         there = self.present > 0.0
         with np.errstate(all="ignore"):
             return replace(self, scalings=[SCALINGS[name](Summary.of_matrix(kernel, there)) for kernel in square])
@@ -189,14 +113,7 @@ class FittedGroup:
         """
         Scale kernels in place.
 
-        Parameters
-        ----------
-        out : ndarray of shape (n_members, n_samples, n_basis)
-            Kernels between points and basis points.
-        diagonals : iterable of ndarray of shape (n_samples,)
-            Values k(x, x) of the points, a kernel at a time.
-        present : ndarray of shape (n_samples,)
-            1 for samples that have this group, 0 for missing ones.
+        Shapes: out (n_members, n_samples, n_basis), diagonals (n_samples,), present (n_samples,).
         """
         for kernel, diagonal, scaling in zip(out, diagonals, self.scalings or (), strict=True):
             with np.errstate(all="ignore"):
@@ -209,17 +126,7 @@ class FittedGroup:
         """
         Values k(x, x) of some points, a kernel at a time.
 
-        Parameters
-        ----------
-        points : ndarray of shape (n_samples, n_features) or list of str
-            The points.
-        present : ndarray of shape (n_samples,)
-            1 for samples that have this group, 0 for missing ones.
-
-        Returns
-        -------
-        list of ndarray of shape (n_samples,)
-            The values.
+        Shapes: points (n_samples, n_features), present (n_samples,); returns (n_samples,).
         """
         with np.errstate(all="ignore"):
             return [present * member.function.diagonal_of(points, **member.parameters) for member in self.members]
@@ -231,23 +138,7 @@ class FittedGroup:
 
 
 def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *, standardise: bool) -> FittedGroup:
-    """
-    Learn moments of a group's columns from training samples.
-
-    Parameters
-    ----------
-    samples : Samples
-        The training samples.
-    family : (str, list of int, list of Member)
-        Label, columns and kernels of the group.
-    standardise : bool
-        Whether the columns are standardised; a constant one is only centred.
-
-    Returns
-    -------
-    FittedGroup
-        The group with all training samples as basis points.
-    """
+    """Learn moments of a group's columns from training samples."""
     label, positions, members = family
     points, present = split_missing(label, samples.take(positions))
     if not present.any():
@@ -272,18 +163,7 @@ def learn_group(samples: Samples, family: tuple[str, list[int], list[Member]], *
 
 
 def refuse_overflow(name: str, kernel: Array, dtype: Any) -> None:
-    """
-    Refuse a kernel that single precision cannot hold, where the samples ask for that.
-
-    Parameters
-    ----------
-    name : str
-        Name of the kernel, for the error.
-    kernel : ndarray
-        The kernel, or its diagonal, in double precision.
-    dtype : dtype
-        The precision in which it is to be kept.
-    """
+    """Refuse a kernel that single precision cannot hold, where the samples ask for that."""
     largest, most = float(np.abs(kernel).max(initial=0.0)), float(np.finfo(dtype).max)
     if most < largest < np.inf:
         raise ValueError(

@@ -286,24 +286,7 @@ def _positions(key: Any, size: int) -> Index:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """
-    Number the later ones of equal names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names.
-
-    Returns
-    -------
-    list of str
-        Different names.
-
-    Examples
-    --------
-    >>> distinct(["linear", "cosine", "linear"])
-    ['linear', 'cosine', 'linear [2]']
-    """
+    """Number the later ones of equal names."""
     seen: dict[str, int] = {}
     result = []
     for name in names:

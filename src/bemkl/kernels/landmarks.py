@@ -18,7 +18,7 @@ _UNEXPLAINED = 0.01
 def choose_landmarks(
     landmarks: Any, n_samples: int, similarity: Similarity, rng: np.random.Generator
 ) -> npt.NDArray[np.intp]:
-    r"""
+    """
     Choose basis points among the training samples.
 
     "kmeans++" draws samples with a probability proportional to their squared distance from the nearest landmark so far,
@@ -77,23 +77,7 @@ def _read(landmarks: Any, n_samples: int) -> tuple[str | None, int | None]:
 
 
 def check_rows(name: str, values: Any, n_samples: int) -> npt.NDArray[np.intp]:
-    """
-    Check positions of samples.
-
-    Parameters
-    ----------
-    name : str
-        Argument to name in the error.
-    values : array_like of int
-        What the user passed.
-    n_samples : int
-        Number of samples.
-
-    Returns
-    -------
-    ndarray of int
-        The positions.
-    """
+    """Check positions of samples."""
     rows = np.asarray(values)
     if rows.ndim != 1 or not rows.size or rows.dtype.kind not in "iu":
         raise ValueError(f"{name}: expected rows as whole numbers in one dimension, got {values!r:.80}.")

@@ -22,19 +22,7 @@ next_stop = njit(cache=True, nogil=True)(cholesky.next_stop)
 
 @njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
 def exponential(x: float) -> float:
-    """
-    Compute exp(x) for x of at most 0 to the last digit, in operations that the compiler turns into vectors.
-
-    Parameters
-    ----------
-    x : float
-        The exponent; below -708 the result is 0.
-
-    Returns
-    -------
-    float
-        The value.
-    """
+    """Compute exp(x) for x of at most 0 to the last digit, in operations that the compiler turns into vectors."""
     # exp(x) = 2^k exp(r) with |r| ≤ log(2) / 2. Added to _WHOLE, k is in the last bits of the sum.
     shifted = x * _HALVINGS + _WHOLE
     k = shifted - _WHOLE
@@ -48,24 +36,7 @@ def exponential(x: float) -> float:
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def write_column(out: Array, features: Array, point: int, kind: int, first: float, second: int) -> None:
-    """
-    Write the similarities of one point to all points.
-
-    Parameters
-    ----------
-    out : ndarray of shape (n_points,)
-        Where to write.
-    features : ndarray of shape (n_features, n_points)
-        The points.
-    point : int
-        Which point.
-    kind : int
-        0 for Gaussian, 1 for Laplacian, 2 for polynomial kernels.
-    first : float
-        Factor of the distance in the exponent, or offset of the polynomial.
-    second : int
-        Degree of the polynomial.
-    """
+    """Write the similarities of one point to all points. Shapes: out (n_points,), features (n_features, n_points)."""
     # One loop over all points for each feature: the compiler turns these into vector instructions.
     out[:] = first if kind == 2 else 0.0
     for feature in features:
@@ -93,16 +64,7 @@ def subtract_rows(new: Array, factor: Array, rank: int, pivot: int) -> None:
     """
     Subtract the rows of a factor, each times its value at the pivot.
 
-    Parameters
-    ----------
-    new : ndarray of shape (n_points,)
-        What to subtract from.
-    factor : ndarray of shape (most, n_points)
-        The factor.
-    rank : int
-        Number of rows that it has.
-    pivot : int
-        Position of the pivot.
+    Shapes: new (n_points,), factor (most, n_points).
     """
     # Four rows at a time: memory, not arithmetic, takes the time.
     fours = rank - rank % 4
@@ -121,15 +83,7 @@ def place_of_largest(values: Array) -> int:
     """
     Return where the largest of some numbers is first found, three times as fast as NumPy's function compiled.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,)
-        The numbers, none of them NaN.
-
-    Returns
-    -------
-    int
-        The place.
+    Shapes: values (n_values,).
     """
     # Four maxima that do not wait for each other.
     a = b = c = d = values[0]
@@ -162,33 +116,7 @@ def extend(
     """
     Add columns to a factor, unless the largest residual is within the tolerance before.
 
-    Parameters
-    ----------
-    features : ndarray of shape (n_features, n_points)
-        The points.
-    kind : int
-        Kind of kernel, as in `write_column`.
-    first : float
-        Its first number.
-    second : int
-        Its second number.
-    factor : ndarray of shape (n_rows, n_points)
-        Factor to add columns to.
-    residual : ndarray of shape (n_points,)
-        What the factor leaves of the unit diagonal.
-    inverse : ndarray of shape (n_points,)
-        Inverse lengths of the points.
-    rank : int
-        Rank that the factor has.
-    stop : int
-        Rank to stop at.
-    tolerance : float
-        Largest residual that may be left.
-
-    Returns
-    -------
-    int
-        The rank reached.
+    Shapes: features (n_features, n_points), factor (n_rows, n_points), residual (n_points,), inverse (n_points,).
     """
     n_points = len(residual)
     while rank < stop:
@@ -229,43 +157,9 @@ def steps(
     """
     Take the steps of pivoted Cholesky for several kernels, as `bemkl.kernels.cholesky.from_columns` does.
 
-    Parameters
-    ----------
-    features : ndarray of shape (n_features, n_points)
-        The points.
-    kinds : ndarray of int of shape (n_kernels,)
-        Kinds of kernels, as in `write_column`.
-    firsts : ndarray of shape (n_kernels,)
-        Their first numbers.
-    seconds : ndarray of int of shape (n_kernels,)
-        Their second numbers.
-    own_ranks : ndarray of shape (n_kernels,)
-        Ranks that they have on very many points.
-    room : ndarray of shape (n_rows, n_points)
-        Rows to write to.
-    residuals : ndarray of shape (n_kernels, n_points)
-        What the factors leave of unit diagonals.
-    inverses : ndarray of shape (n_kernels, n_points)
-        Inverse lengths of the points.
-    ranks : ndarray of int of shape (n_kernels,)
-        Ranks to fill in.
-    kernel : int
-        The kernel to go on with.
-    rank : int
-        Rank that it has, in the first rows.
-    most : int
-        Largest rank that is worth having.
-    tolerance : float
-        Largest residual that may be left.
-
-    Returns
-    -------
-    kernel : int
-        Where the rows were not enough, or the number of kernels.
-    rank : int
-        The rank that it has.
-    used : int
-        Number of rows before it.
+    Shapes: features (n_features, n_points), kinds (n_kernels,), firsts (n_kernels,), seconds (n_kernels,), own_ranks
+    (n_kernels,), room (n_rows, n_points), residuals (n_kernels, n_points), inverses (n_kernels, n_points), ranks
+    (n_kernels,).
     """
     used = 0
     while kernel < len(kinds):

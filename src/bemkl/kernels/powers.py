@@ -33,25 +33,10 @@ _SMALL_PART = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Power:
-    r"""
-    A symmetric kernel matrix as a power of another one, :math:`k_{ij} = b_{ij}^p`.
+    """A symmetric kernel matrix as a power of another one, :math:`k_{ij} = b_{ij}^p`."""
 
-    Parameters
-    ----------
-    base : ndarray of shape (n_samples, n_samples)
-        The matrix B, symmetric; the same object for all its powers.
-    exponent : int
-        The exponent p, at least 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Power(np.full((2, 2), 0.5), 3).rows(slice(1))
-    array([[0.125, 0.125]])
-    """
-
-    base: Array
-    exponent: int
+    base: Array  # (n_samples, n_samples): the matrix B, symmetric; the same object for all its powers
+    exponent: int  # the exponent p, at least 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -59,19 +44,7 @@ class Power:
         return len(self.base), len(self.base)
 
     def rows(self, chosen: slice) -> Array:
-        """
-        Form some rows of the matrix.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, n_samples)
-            The rows.
-        """
+        """Form some rows of the matrix. Shapes: returns (n_chosen, n_samples)."""
         square, result = self.base[chosen], np.ones(self.base[chosen].shape)
         for bit in reversed(f"{self.exponent:b}"):
             result = result * square if bit == "1" else result
@@ -81,22 +54,11 @@ class Power:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """
-    Several powers of one matrix, each found from the one before it: what has to be read is one matrix, not one each.
+    """Powers of one matrix, each found from the one before it: what has to be read is one matrix, not one each."""
 
-    Parameters
-    ----------
-    owners : ndarray of int of shape (n_members,)
-        Position of each kernel in its stack.
-    exponents : ndarray of int of shape (n_members,)
-        Their exponents, in ascending order.
-    base : ndarray of shape (n_samples, n_samples)
-        The matrix.
-    """
-
-    owners: npt.NDArray[np.intp]
-    exponents: npt.NDArray[np.intp]
-    base: Array
+    owners: npt.NDArray[np.intp]  # (n_members,): position of each kernel in its stack
+    exponents: npt.NDArray[np.intp]  # (n_members,): their exponents, in ascending order
+    base: Array  # (n_samples, n_samples): the matrix
 
     @lazy_property
     def steps(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -113,16 +75,7 @@ class Family:
         return sizes
 
     def matrices(self) -> Iterator[tuple[int, Array]]:
-        """
-        Form one kernel after the other.
-
-        Yields
-        ------
-        owner : int
-            Position of the kernel in its stack.
-        matrix : ndarray of shape (n_samples, n_samples)
-            The kernel, in the place of the one before.
-        """
+        """Form one kernel after the other. Shapes: returns matrix (n_samples, n_samples)."""
         matrix = self.base.copy()
         for owner, squarings, extra in zip(self.owners, *self.steps, strict=True):
             for factor in (*[matrix] * squarings, *[self.base] * extra):
@@ -133,12 +86,7 @@ class Family:
         r"""
         Multiply every kernel with coefficients of the basis points, :math:`\mathbf{K}_m \boldsymbol{a}`.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_outputs, n_samples)
-            One row of coefficients an output.
-        out : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Where to write; other kernels of the stack are left alone.
+        Shapes: coefficients (n_outputs, n_samples), out (n_outputs, n_kernels, n_samples).
         """
         loops = compiled_products() if len(coefficients) <= _FEW_OUTPUTS else None
         if loops is not None:
@@ -151,12 +99,7 @@ class Family:
         r"""
         Add the kernels times intermediate outputs, :math:`\sum_m \mathbf{K}_m^\top \boldsymbol{g}^m`.
 
-        Parameters
-        ----------
-        intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Intermediate outputs of all kernels of the stack.
-        out : ndarray of shape (n_outputs, n_samples)
-            What to add to.
+        Shapes: intermediate (n_outputs, n_kernels, n_samples), out (n_outputs, n_samples).
         """
         loops = compiled_products() if len(intermediate) <= _FEW_OUTPUTS else None
         if loops is not None:
@@ -169,12 +112,7 @@ class Family:
         """
         Add the kernels, times their weights, to a sum.
 
-        Parameters
-        ----------
-        total : ndarray of shape (n_samples, n_samples)
-            The sum, in C order.
-        weights : ndarray of shape (n_kernels,)
-            Weights of all kernels of the stack; where one is 0, nothing is added.
+        Shapes: total (n_samples, n_samples), weights (n_kernels,).
         """
         own = weights[self.owners]
         last = int(np.flatnonzero(own).max(initial=-1)) + 1
@@ -186,27 +124,7 @@ class Family:
 
 
 def in_families(powers: Iterable[tuple[int, Power]]) -> list[Family]:
-    """
-    Join powers of the same matrix.
-
-    Parameters
-    ----------
-    powers : iterable of (int, Power)
-        The kernels with their positions in a stack.
-
-    Returns
-    -------
-    list of Family
-        The families.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> half = np.full((2, 2), 0.5)
-    >>> (family,) = in_families([(0, Power(half, 4)), (3, Power(half, 2))])
-    >>> family.owners, [float(matrix[0, 0]) for _, matrix in family.matrices()]
-    (array([3, 0]), [0.25, 0.0625])
-    """
+    """Join powers of the same matrix."""
     found: dict[int, list[tuple[int, int, Array]]] = {}
     for position, power in powers:
         found.setdefault(id(power.base), []).append((power.exponent, position, power.base))
@@ -222,32 +140,7 @@ def in_families(powers: Iterable[tuple[int, Power]]) -> list[Family]:
 def common_base(
     name: str, kernels: Sequence[Mapping[str, Any]], tolerance: float
 ) -> tuple[dict[str, Any], list[int | None]]:
-    """
-    Find a kernel that others are powers of.
-
-    Parameters
-    ----------
-    name : str
-        Name of the kernels.
-    kernels : sequence of mapping of str to Any
-        Their parameters.
-    tolerance : float
-        Relative error that they may have.
-
-    Returns
-    -------
-    parameters : dict of str to Any
-        Parameters of that kernel, which need not be one of the others.
-    exponents : list of int or None
-        Exponents of the others; None for those that are not powers of it, or only with a larger error.
-
-    Examples
-    --------
-    >>> common_base("gaussian", [{"width": 2.0}, {"width": 1.5}, {"width": 0.5}], 1e-10)
-    ({'width': 2.0}, [1, None, 16])
-    >>> common_base("polynomial", [{"degree": 2}, {"degree": 3}], 1e-10)
-    ({'degree': 1, 'offset': 1.0}, [2, 3])
-    """
+    """Find a kernel that others are powers of."""
     if name not in _BASES or not kernels:
         return {}, [None] * len(kernels)
     parameters, exponents = _BASES[name](kernels)

@@ -45,7 +45,7 @@ def paper_bank() -> KernelBank:
 
 
 def default_bank(X: Any) -> KernelBank:
-    r"""
+    """
     Return a small bank that suits samples nobody chose kernels for.
 
     On all columns of a table, or on each view of a dict: Gaussian kernels with widths from a quarter to four times

@@ -15,20 +15,8 @@ def project(owners: Array, ends: Array, left: Array, right: Array, coefficients:
 
     Each row of the factors is read once; sums may be taken in any order, which lets the compiler use vectors.
 
-    Parameters
-    ----------
-    owners : ndarray of int of shape (n_members,)
-        Position of each kernel in the stack.
-    ends : ndarray of int of shape (n_members,)
-        Row after the last one of each kernel.
-    left : ndarray of shape (n_rows, n_samples)
-        Factors of the samples.
-    right : ndarray of shape (n_rows, n_basis)
-        Factors of the basis points.
-    coefficients : ndarray of shape (n_outputs, n_basis)
-        Coefficients of the basis points.
-    out : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Where to write.
+    Shapes: owners (n_members,), ends (n_members,), left (n_rows, n_samples), right (n_rows, n_basis), coefficients
+    (n_outputs, n_basis), out (n_outputs, n_kernels, n_samples).
     """
     first = 0
     for member in range(len(ends)):
@@ -49,20 +37,8 @@ def backproject(owners: Array, ends: Array, left: Array, right: Array, intermedi
     """
     Add kernels times intermediate outputs, as `bemkl.kernels.runs.Run.backproject` does.
 
-    Parameters
-    ----------
-    owners : ndarray of int of shape (n_members,)
-        Position of each kernel in the stack.
-    ends : ndarray of int of shape (n_members,)
-        Row after the last one of each kernel.
-    left : ndarray of shape (n_rows, n_samples)
-        Factors of the samples.
-    right : ndarray of shape (n_rows, n_basis)
-        Factors of the basis points.
-    intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Intermediate outputs.
-    out : ndarray of shape (n_outputs, n_basis)
-        What to add to.
+    Shapes: owners (n_members,), ends (n_members,), left (n_rows, n_samples), right (n_rows, n_basis), intermediate
+    (n_outputs, n_kernels, n_samples), out (n_outputs, n_basis).
     """
     first = 0
     for member in range(len(ends)):
@@ -82,16 +58,7 @@ def write_scaled(factor: Array, places: Array, scales: Array, out: Array) -> Non
     """
     Write some rows of a factor, each times a number, in the precision of what is written to.
 
-    Parameters
-    ----------
-    factor : ndarray of shape (n_rows, n_points)
-        The factor.
-    places : ndarray of int of shape (n_chosen,)
-        Which rows.
-    scales : ndarray of shape (n_chosen,)
-        Their numbers.
-    out : ndarray of shape (n_chosen, n_points)
-        Where to write.
+    Shapes: factor (n_rows, n_points), places (n_chosen,), scales (n_chosen,), out (n_chosen, n_points).
     """
     for k in range(len(places)):
         row, scale = factor[places[k]], scales[k]
@@ -104,25 +71,8 @@ def write_roots(left: Array, right: Array, ends: Array, kept: Array, ridge: floa
     """
     Write roots of the squares of kernels with short factors, as `bemkl.kernels.forms.LowRank.write_root` does.
 
-    Parameters
-    ----------
-    left : ndarray of shape (n_rows, n_samples)
-        Factors of the samples.
-    right : ndarray of shape (n_rows, n_basis)
-        Factors of the basis points.
-    ends : ndarray of int of shape (n_members,)
-        Row after the last one of each kernel.
-    kept : ndarray of int of shape (n_members,)
-        How many rows of each root to write.
-    ridge : float
-        Share of the trace that is added to the diagonal of what is factored, for each row of a factor.
-    out : ndarray of shape (n_out, n_basis)
-        Where to write, one root behind the other.
-
-    Returns
-    -------
-    int
-        The number of kernels whose root was written: less than all of them where one has numbers too far apart.
+    Shapes: left (n_rows, n_samples), right (n_rows, n_basis), ends (n_members,), kept (n_members,), out (n_out,
+    n_basis).
     """
     first, row = 0, 0
     for member in range(len(ends)):
@@ -166,18 +116,7 @@ def raise_row(row: Array, base: Array, length: int, squarings: int, extra: int) 
     """
     Square numbers some times, and then multiply them with others some times, in place.
 
-    Parameters
-    ----------
-    row : ndarray of shape (n,)
-        The numbers.
-    base : ndarray of shape (n,)
-        The others.
-    length : int
-        How many of them to change.
-    squarings : int
-        How often to square.
-    extra : int
-        How often to multiply.
+    Shapes: row (n,), base (n,).
     """
     for _ in range(squarings // 2):
         for j in range(length):
@@ -200,20 +139,8 @@ def project_powers(
 
     Half of the matrix is read once, a row at a time.
 
-    Parameters
-    ----------
-    owners : ndarray of int of shape (n_members,)
-        Position of each kernel in the stack.
-    squarings : ndarray of int of shape (n_members,)
-        How often the power before is squared.
-    extras : ndarray of int of shape (n_members,)
-        How often it is then multiplied with the matrix.
-    base : ndarray of shape (n_samples, n_samples)
-        The matrix.
-    coefficients : ndarray of shape (n_outputs, n_samples)
-        Coefficients of the samples.
-    out : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Where to write.
+    Shapes: owners (n_members,), squarings (n_members,), extras (n_members,), base (n_samples, n_samples), coefficients
+    (n_outputs, n_samples), out (n_outputs, n_kernels, n_samples).
     """
     row = np.empty(len(base))
     for owner in owners:
@@ -238,20 +165,8 @@ def backproject_powers(
     """
     Add powers of a symmetric matrix times intermediate outputs, as `bemkl.kernels.powers.Family.backproject` does.
 
-    Parameters
-    ----------
-    owners : ndarray of int of shape (n_members,)
-        Position of each kernel in the stack.
-    squarings : ndarray of int of shape (n_members,)
-        How often the power before is squared.
-    extras : ndarray of int of shape (n_members,)
-        How often it is then multiplied with the matrix.
-    base : ndarray of shape (n_samples, n_samples)
-        The matrix.
-    intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
-        Intermediate outputs.
-    out : ndarray of shape (n_outputs, n_samples)
-        What to add to.
+    Shapes: owners (n_members,), squarings (n_members,), extras (n_members,), base (n_samples, n_samples), intermediate
+    (n_outputs, n_kernels, n_samples), out (n_outputs, n_samples).
     """
     row = np.empty(len(base))
     for i in range(len(base)):
@@ -272,18 +187,8 @@ def add_powers(squarings: Array, extras: Array, base: Array, weights: Array, tot
     """
     Add powers of a matrix, times their weights, to a sum, as `bemkl.kernels.powers.Family.add_to` does.
 
-    Parameters
-    ----------
-    squarings : ndarray of int of shape (n_members,)
-        How often the power before is squared.
-    extras : ndarray of int of shape (n_members,)
-        How often it is then multiplied with the matrix.
-    base : ndarray of shape (n_samples, n_samples)
-        The matrix.
-    weights : ndarray of shape (n_members,)
-        The weights.
-    total : ndarray of shape (n_samples, n_samples)
-        The sum.
+    Shapes: squarings (n_members,), extras (n_members,), base (n_samples, n_samples), weights (n_members,), total
+    (n_samples, n_samples).
     """
     row = np.empty(len(base))
     for i in range(len(base)):

@@ -17,49 +17,21 @@ Matrix = Callable[..., Array]
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """
-    A kernel function with what a bank wants to know of it.
+    """A kernel function with what a bank wants to know of it."""
 
-    Parameters
-    ----------
-    name : str
-        How it is called in the names of kernels.
-    matrix : callable
-        Maps points X and Z, and parameters by name, to the kernel matrix.
-    diagonal : callable or None
-        Maps points X, and parameters by name, to the values k(x, x); without it they are computed one by one.
-    metric : str or None
-        For kernels of a distance: the distance, by SciPy's name.
-    profile : callable or None
-        For kernels of a distance: maps distances, and parameters by name, to the kernel matrix; writes it to `out`.
-    by_column : bool
-        Whether it is positive semidefinite, and a column alone costs no more than its share of the matrix: then the
-        kernel can be factored without the matrix.
-    """
-
-    name: str
-    matrix: Matrix
+    name: str  # how it is called in the names of kernels
+    matrix: Matrix  # maps points X and Z, and parameters by name, to the kernel matrix
+    # maps points X, and parameters by name, to the values k(x, x); without it they are computed one by one
     diagonal: Matrix | None = None
-    metric: str | None = None
+    metric: str | None = None  # for kernels of a distance: the distance, by SciPy's name
+    # for kernels of a distance: maps distances, and parameters by name, to the kernel matrix; writes it to `out`
     profile: Matrix | None = None
+    # whether it is positive semidefinite, and a column alone costs no more than its share of the matrix: then the
+    # kernel can be factored without the matrix
     by_column: bool = False
 
     def diagonal_of(self, X: Any, **parameters: Any) -> Array:
-        """
-        Values k(x, x) of some points.
-
-        Parameters
-        ----------
-        X : array_like
-            The points.
-        **parameters : Any
-            Parameters of the kernel.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The values.
-        """
+        """Values k(x, x) of some points. Shapes: returns (n_samples,)."""
         if self.diagonal is not None:
             return self.diagonal(X, **parameters)
         return np.array([float(self.matrix(X[i : i + 1], X[i : i + 1], **parameters)[0, 0]) for i in range(len(X))])
@@ -111,27 +83,7 @@ NUMERIC = {*NAMED, *PAIRWISE_KERNEL_FUNCTIONS} - SEQUENCES
 
 
 def find_kernel(kernel: str | Matrix) -> KernelFunction:
-    """
-    Look a kernel up.
-
-    Parameters
-    ----------
-    kernel : str or callable
-        A name of this package or of scikit-learn, or a function of X and Z; scikit-learn's kernels of Gaussian
-        processes are such functions.
-
-    Returns
-    -------
-    KernelFunction
-        The kernel.
-
-    Examples
-    --------
-    >>> find_kernel("gaussian").metric
-    'sqeuclidean'
-    >>> find_kernel("sigmoid").name
-    'sigmoid'
-    """
+    """Look a kernel up."""
     if isinstance(kernel, type):
         raise ValueError(
             f"kernel: expected an object, got the class {kernel.__name__} itself. Pass {kernel.__name__}()."
@@ -150,14 +102,7 @@ def find_kernel(kernel: str | Matrix) -> KernelFunction:
 
 
 def kernel_functions() -> set[Matrix]:
-    """
-    Return the functions that kernels with names are made of, which saved models may refer to.
-
-    Returns
-    -------
-    set of callable
-        Functions of this package, and scikit-learn's pairwise kernels.
-    """
+    """Return the functions that kernels with names are made of, which saved models may refer to."""
     parts = [(kernel.matrix, kernel.diagonal, kernel.profile) for kernel in NAMED.values()]
     own = {function for functions in parts for function in functions if function is not None}
     return own | set(PAIRWISE_KERNEL_FUNCTIONS.values())

@@ -33,25 +33,12 @@ of what factors of the default tolerance leave out themselves.
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """
-    Thin factors of several kernels, one below the other.
+    """Thin factors of several kernels, one below the other."""
 
-    Parameters
-    ----------
-    owners : ndarray of int of shape (n_members,)
-        Position of each kernel in its stack.
-    ends : ndarray of int of shape (n_members,)
-        Row after the last one of each kernel.
-    left : ndarray of shape (n_rows, n_samples)
-        Factors of the samples.
-    right : ndarray of shape (n_rows, n_basis)
-        Factors of the basis points; the same object where these are the samples.
-    """
-
-    owners: npt.NDArray[np.intp]
-    ends: npt.NDArray[np.intp]
-    left: Array
-    right: Array
+    owners: npt.NDArray[np.intp]  # (n_members,): position of each kernel in its stack
+    ends: npt.NDArray[np.intp]  # (n_members,): row after the last one of each kernel
+    left: Array  # (n_rows, n_samples): factors of the samples
+    right: Array  # (n_rows, n_basis): factors of the basis points; the same object where these are the samples
 
     @property
     def members(self) -> list[LowRank]:
@@ -80,19 +67,7 @@ class Run:
         return np.repeat(np.arange(len(self.ends)), self.ranks)
 
     def traces(self, squares: Array) -> Array:
-        """
-        Sum numbers of the rows over those of each member.
-
-        Parameters
-        ----------
-        squares : ndarray of shape (n_rows,)
-            The numbers.
-
-        Returns
-        -------
-        ndarray of shape (n_members,)
-            The sums.
-        """
+        """Sum numbers of the rows over those of each member. Shapes: squares (n_rows,); returns (n_members,)."""
         traces: Array = np.bincount(self.row_members, squares, minlength=len(self.ends)).astype(np.float64)
         return traces
 
@@ -100,15 +75,7 @@ class Run:
         """
         Return the share of a member's trace that its rows up to one have, without that one.
 
-        Parameters
-        ----------
-        squares : ndarray of shape (n_rows,)
-            Squared lengths of the rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            The shares; rows of a member that is zero have 0.
+        Shapes: squares (n_rows,); returns (n_rows,).
         """
         members = self.row_members
         traces = self.traces(squares)[members]
@@ -125,15 +92,7 @@ class Run:
         The last rows of each are as small as the squares of the factors' last ones, and left out where that is little
         next to what the factors leave out: the error is at most the product of what these rows have of both traces.
 
-        Parameters
-        ----------
-        out : ndarray of shape (n_rows, n_basis)
-            Where to write.
-
-        Returns
-        -------
-        int
-            The number of rows written.
+        Shapes: out (n_rows, n_basis).
         """
         left, right = (1.0 - self.shares_before(squares) for squares in self.squares)
         kept = np.bincount(self.row_members, left * right > _NEGLIGIBLE, minlength=len(self.ends)).astype(np.intp)
@@ -158,12 +117,7 @@ class Run:
         r"""
         Multiply every kernel with coefficients of the basis points, :math:`\mathbf{K}_m \boldsymbol{a}`.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_outputs, n_basis)
-            One row of coefficients an output.
-        out : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Where to write; other kernels of the stack are left alone.
+        Shapes: coefficients (n_outputs, n_basis), out (n_outputs, n_kernels, n_samples).
         """
         products = compiled_products() if len(coefficients) <= _FEW_OUTPUTS else None
         if products is not None:
@@ -176,12 +130,7 @@ class Run:
         r"""
         Add the kernels times intermediate outputs, :math:`\sum_m \mathbf{K}_m^\top \boldsymbol{g}^m`.
 
-        Parameters
-        ----------
-        intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Intermediate outputs of all kernels of the stack.
-        out : ndarray of shape (n_outputs, n_basis)
-            What to add to.
+        Shapes: intermediate (n_outputs, n_kernels, n_samples), out (n_outputs, n_basis).
         """
         products = compiled_products() if len(intermediate) <= _FEW_OUTPUTS else None
         if products is not None:
@@ -192,30 +141,7 @@ class Run:
 
 
 def in_runs(kernels: Iterable[Kernel]) -> tuple[list[Kernel], list[Run]]:
-    """
-    Join thin factors in runs, a few at a time; those that lie side by side are not copied.
-
-    Parameters
-    ----------
-    kernels : iterable of LowRank, Sparse or Full
-        Kernels of the same samples and basis points.
-
-    Returns
-    -------
-    kernels : list of LowRank, Sparse or Full
-        The same kernels in the same order; the factors are views of the runs.
-    runs : list of Run
-        The runs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ones = np.ones((1, 3))
-    >>> from bemkl.kernels.forms import Full
-    >>> kernels, runs = in_runs([LowRank(ones, ones), Full(np.eye(3)), LowRank(ones, ones)])
-    >>> [run.owners.tolist() for run in runs], kernels[2].left.base is runs[0].left
-    ([[0, 2]], True)
-    """
+    """Join thin factors in runs, a few at a time; those that lie side by side are not copied."""
     found: list[Kernel] = []
     runs: list[Run] = []
     waiting: dict[int, LowRank] = {}

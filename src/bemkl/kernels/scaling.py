@@ -32,40 +32,16 @@ class Scaling(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
-    """
-    What scalings want to know of a training kernel.
+    """What scalings want to know of a training kernel."""
 
-    Parameters
-    ----------
-    diagonal : ndarray of shape (n_train,)
-        Values k(z, z).
-    column_means : callable
-        Computes the means of the columns, shape (n_train,), over the samples that are there.
-    present : ndarray of bool of shape (n_train,)
-        Samples that are there; the others have zero rows.
-    """
-
-    diagonal: Array
+    diagonal: Array  # (n_train,): values k(z, z)
+    # computes the means of the columns, shape (n_train,), over the samples that are there
     column_means: Callable[[], Array]
-    present: Present
+    present: Present  # (n_train,): samples that are there; the others have zero rows
 
     @classmethod
     def of_matrix(cls, kernel: Array, present: Present) -> Summary:
-        """
-        Summarise a kernel matrix.
-
-        Parameters
-        ----------
-        kernel : ndarray of shape (n_train, n_train)
-            Training kernel.
-        present : ndarray of bool of shape (n_train,)
-            Samples that are there.
-
-        Returns
-        -------
-        Summary
-            The summary.
-        """
+        """Summarise a kernel matrix. Shapes: kernel (n_train, n_train), present (n_train,)."""
         return cls(kernel.diagonal().copy(), lambda: kernel[present].mean(axis=0), present)
 
     @classmethod
@@ -73,19 +49,7 @@ class Summary:
         """
         Summarise a kernel from its factor.
 
-        Parameters
-        ----------
-        basis : ndarray of shape (rank, n_train)
-            Factor of the training kernel.
-        diagonal : ndarray of shape (n_train,)
-            Values k(z, z).
-        present : ndarray of bool of shape (n_train,)
-            Samples that are there.
-
-        Returns
-        -------
-        Summary
-            The summary.
+        Shapes: basis (rank, n_train), diagonal (n_train,), present (n_train,).
         """
         return cls(diagonal, lambda: basis[:, present].mean(axis=1) @ basis, present)
 
@@ -134,56 +98,20 @@ def _inverse_lengths(squares: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spherical:
-    """
-    Unit diagonal, as in the paper's experiments (section 6.1).
+    """Unit diagonal, as in the paper's experiments (section 6.1)."""
 
-    Parameters
-    ----------
-    diagonal : ndarray of shape (n_train,)
-        Values k(z, z) of the training samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> K = np.array([[4.0, 2.0], [2.0, 9.0]])
-    >>> Spherical.fit(Summary.of_matrix(K, np.array([True, True]))).apply(np.array([[3.0, 3.0]]), np.array([1.0]))
-    array([[1.5, 1. ]])
-    """
-
-    diagonal: Array
+    diagonal: Array  # (n_train,): values k(z, z) of the training samples
 
     @classmethod
     def fit(cls, summary: Summary) -> Spherical:
-        """
-        Keep the diagonal of the training kernel.
-
-        Parameters
-        ----------
-        summary : Summary
-            The training kernel.
-
-        Returns
-        -------
-        Spherical
-            The fitted scaling.
-        """
+        """Keep the diagonal of the training kernel."""
         return cls(summary.diagonal)
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """
         Divide by the norms of rows and columns.
 
-        Parameters
-        ----------
-        kernel : ndarray of shape (n_samples, n_train)
-            Kernel of any rows.
-        diagonal : ndarray of shape (n_samples,)
-            Values k(x, x) of the rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_train)
-            The scaled kernel.
+        Shapes: kernel (n_samples, n_train), diagonal (n_samples,); returns (n_samples, n_train).
         """
         unit = (diagonal == 1.0).all() and (self.diagonal == 1.0).all()
         return kernel if unit else spherical(kernel, diagonal, self.diagonal)
@@ -192,19 +120,7 @@ class Spherical:
         """
         Divide by the norms.
 
-        Parameters
-        ----------
-        factor : ndarray of shape (rank, n_samples)
-            Factor of any rows.
-        diagonal : ndarray of shape (n_samples,)
-            Values k(x, x) of the rows.
-        basis : ndarray of shape (rank, n_train)
-            Not needed here.
-
-        Returns
-        -------
-        ndarray of shape (rank, n_samples)
-            The factor of the scaled kernel.
+        Shapes: factor (rank, n_samples), diagonal (n_samples,), basis (rank, n_train); returns (rank, n_samples).
         """
         return factor if (diagonal == 1.0).all() else factor * _inverse_lengths(diagonal)
 
@@ -216,58 +132,21 @@ class Centred:
 
     .. math:: \bar k(x, z) = k(x, z) - \frac1n \sum_j k(x, z_j) - \frac1n \sum_i k(z_i, z)
               + \frac1{n^2} \sum_{ij} k(z_i, z_j)
-
-    Parameters
-    ----------
-    column_means : ndarray of shape (n_train,)
-        Means of the training kernel's columns.
-    present : ndarray of bool of shape (n_train,)
-        Training samples that the means are over.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> K = np.array([[2.0, 0.0], [0.0, 2.0]])
-    >>> Centred.fit(Summary.of_matrix(K, np.array([True, True]))).apply(K, K.diagonal())
-    array([[ 1., -1.],
-           [-1.,  1.]])
     """
 
-    column_means: Array
-    present: Present
+    column_means: Array  # (n_train,): means of the training kernel's columns
+    present: Present  # (n_train,): training samples that the means are over
 
     @classmethod
     def fit(cls, summary: Summary) -> Centred:
-        """
-        Keep the column means of the training kernel.
-
-        Parameters
-        ----------
-        summary : Summary
-            The training kernel.
-
-        Returns
-        -------
-        Centred
-            The fitted scaling.
-        """
+        """Keep the column means of the training kernel."""
         return cls(summary.column_means(), summary.present)
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """
         Subtract the means.
 
-        Parameters
-        ----------
-        kernel : ndarray of shape (n_samples, n_train)
-            Kernel of any rows.
-        diagonal : ndarray of shape (n_samples,)
-            Not needed here.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_train)
-            The centred kernel.
+        Shapes: kernel (n_samples, n_train), diagonal (n_samples,); returns (n_samples, n_train).
         """
         row_means, mean = kernel[:, self.present].mean(axis=1), self.column_means[self.present].mean()
         centred: Array = kernel - row_means[:, None] - self.column_means + mean
@@ -277,19 +156,7 @@ class Centred:
         """
         Subtract the mean of the training samples.
 
-        Parameters
-        ----------
-        factor : ndarray of shape (rank, n_samples)
-            Factor of any rows.
-        diagonal : ndarray of shape (n_samples,)
-            Not needed here.
-        basis : ndarray of shape (rank, n_train)
-            Factor of the training samples.
-
-        Returns
-        -------
-        ndarray of shape (rank, n_samples)
-            The factor of the scaled kernel.
+        Shapes: factor (rank, n_samples), diagonal (n_samples,), basis (rank, n_train); returns (rank, n_samples).
         """
         centred: Array = factor - basis[:, self.present].mean(axis=1, keepdims=True)
         return centred
@@ -297,57 +164,18 @@ class Centred:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divided:
-    """
-    Division by one number, so that kernels of different units have comparable sizes.
+    """Division by one number, so that kernels of different units have comparable sizes."""
 
-    Parameters
-    ----------
-    size : float
-        The number; a kernel of size 0 is left as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> K = np.array([[4.0, 2.0], [2.0, 8.0]])
-    >>> summary = Summary.of_matrix(K, np.array([True, True]))
-    >>> Divided.by_trace(summary).size, Divided.by_variance(summary).size
-    (6.0, 2.0)
-    """
-
-    size: float
+    size: float  # the number; a kernel of size 0 is left as it is
 
     @classmethod
     def by_trace(cls, summary: Summary) -> Divided:
-        """
-        Take the mean of k(x, x) over the training samples.
-
-        Parameters
-        ----------
-        summary : Summary
-            The training kernel.
-
-        Returns
-        -------
-        Divided
-            The fitted scaling.
-        """
+        """Take the mean of k(x, x) over the training samples."""
         return cls(float(summary.diagonal[summary.present].mean()))
 
     @classmethod
     def by_variance(cls, summary: Summary) -> Divided:
-        """
-        Take the variance of the training samples in feature space: mean of the diagonal less mean of the matrix.
-
-        Parameters
-        ----------
-        summary : Summary
-            The training kernel.
-
-        Returns
-        -------
-        Divided
-            The fitted scaling.
-        """
+        """Take the variance of the training samples in feature space: mean of the diagonal less mean of the matrix."""
         trace, mean = (values[summary.present].mean() for values in (summary.diagonal, summary.column_means()))
         # The variance of equal samples is zero only up to rounding.
         return cls(float(trace - mean) if trace - mean > 1e-12 * abs(trace) else 0.0)
@@ -356,17 +184,7 @@ class Divided:
         """
         Divide by the number.
 
-        Parameters
-        ----------
-        kernel : ndarray of shape (n_samples, n_train)
-            Kernel of any rows.
-        diagonal : ndarray of shape (n_samples,)
-            Not needed here.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_train)
-            The scaled kernel.
+        Shapes: kernel (n_samples, n_train), diagonal (n_samples,); returns (n_samples, n_train).
         """
         return kernel / self.size if self.size > 0.0 else kernel
 
@@ -374,19 +192,7 @@ class Divided:
         """
         Divide by the root of the number.
 
-        Parameters
-        ----------
-        factor : ndarray of shape (rank, n_samples)
-            Factor of any rows.
-        diagonal : ndarray of shape (n_samples,)
-            Not needed here.
-        basis : ndarray of shape (rank, n_train)
-            Not needed here.
-
-        Returns
-        -------
-        ndarray of shape (rank, n_samples)
-            The factor of the scaled kernel.
+        Shapes: factor (rank, n_samples), diagonal (n_samples,), basis (rank, n_train); returns (rank, n_samples).
         """
         return factor / np.sqrt(self.size) if self.size > 0.0 else factor
 

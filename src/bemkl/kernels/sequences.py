@@ -52,28 +52,7 @@ def spectrum(X: Sequence[str], Z: Sequence[str], length: int, *, presence: bool 
 
 
 def spectrum_squares(X: Sequence[str], length: int, *, presence: bool = False) -> Array:
-    """
-    Values k(x, x) of the spectrum kernel.
-
-    Parameters
-    ----------
-    X : sequence of str
-        Sequences.
-    length : int
-        Length of the substrings.
-    presence : bool
-        Ask only whether a substring is there, not how often.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        The values.
-
-    Examples
-    --------
-    >>> spectrum_squares(["GAGA", "G"], length=2)
-    array([5., 0.])
-    """
+    """Values k(x, x) of the spectrum kernel. Shapes: returns (n_samples,)."""
     if not any(len(sequence) >= length for sequence in X):
         return np.zeros(len(X))
     counts = _counter(length, presence).fit_transform(X)

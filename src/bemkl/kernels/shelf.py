@@ -23,20 +23,6 @@ class Shelf:
     Memory that is new to a process costs more than the arithmetic that fills it; here failed attempts leave their room
     to the next ones, and factors need not be copied to lie side by side. Very long rows are copied after all, because
     few of them would fill an array.
-
-    Parameters
-    ----------
-    length : int
-        Length of the rows.
-
-    Examples
-    --------
-    >>> shelf = Shelf(3)
-    >>> shelf.room(5).shape
-    (5, 3)
-    >>> first, second = shelf.take(2), shelf.take(1)
-    >>> first.base is second.base
-    True
     """
 
     def __init__(self, length: int) -> None:
@@ -44,19 +30,7 @@ class Shelf:
         self._free = np.empty((0, length))
 
     def room(self, most: int) -> Array:
-        """
-        Return rows to write to, which are not taken yet.
-
-        Parameters
-        ----------
-        most : int
-            Most rows that may be needed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, length)
-            As many of them as there are, at least a few.
-        """
+        """Return rows to write to, which are not taken yet. Shapes: returns (n_rows, length)."""
         if len(self._free) < min(most, _LEAST):
             self._open(min(most, _LEAST))
         return self._free[:most]
@@ -65,17 +39,7 @@ class Shelf:
         """
         Move rows that have come to the end of their room to where there is more.
 
-        Parameters
-        ----------
-        written : ndarray of shape (n_rows, length)
-            The last rows of the room, behind those that were taken.
-        most : int
-            Most rows that may be needed.
-
-        Returns
-        -------
-        ndarray of shape (n_more_rows, length)
-            A room with these rows first.
+        Shapes: written (n_rows, length); returns (n_more_rows, length).
         """
         needed = min(most, max(_LEAST, 2 * len(written)))
         if not self._copies or needed > len(self._free):
@@ -84,19 +48,7 @@ class Shelf:
         return self._free[:most]
 
     def take(self, n_rows: int) -> Array:
-        """
-        Keep the first rows of the last room, or a copy of very long ones.
-
-        Parameters
-        ----------
-        n_rows : int
-            How many.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, length)
-            The rows.
-        """
+        """Keep the first rows of the last room, or a copy of very long ones. Shapes: returns (n_rows, length)."""
         taken = self._free[:n_rows]
         if self._copies:
             return taken.copy()
@@ -116,21 +68,7 @@ def joined(parts: list[Array]) -> Array:
     """
     Put arrays of rows one below the other, without a copy where they already lie so.
 
-    Parameters
-    ----------
-    parts : list of ndarray of shape (n_rows, length)
-        The arrays, at least one.
-
-    Returns
-    -------
-    ndarray of shape (n_all_rows, length)
-        All rows.
-
-    Examples
-    --------
-    >>> whole = np.zeros((4, 3))
-    >>> joined([whole[:1], whole[1:3]]).base is whole, joined([whole[:1], whole[2:]]).base is whole
-    (True, False)
+    Shapes: parts (n_rows, length); returns (n_all_rows, length).
     """
     # Factors of rank 0 have no rows, and lie nowhere.
     parts = [part for part in parts if len(part)] or parts[:1]

@@ -35,26 +35,7 @@ class Sketch:
     Pivoted Cholesky puts the columns in the order of what they explain, so the first ones are the best ones. They are
     read where they are, a few at a time.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        The factors.
-    shape : (int, int, int)
-        Numbers of kernels, samples and basis points.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_kernels,)
-        How large each kernel is: its trace, where its factors are one; 0 for kernels that are not in the runs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ones = np.ones((1, 2))
-    >>> run = Run(np.array([1]), np.array([1]), ones, ones)
-    >>> Sketch([run], (2, 2, 2)).combine(np.array([5.0, 3.0])).round(12)
-    array([[3., 3.],
-           [3., 3.]])
+    Shapes: sizes (n_kernels,).
     """
 
     def __init__(self, runs: Sequence[Run], shape: tuple[int, int, int]) -> None:
@@ -73,19 +54,7 @@ class Sketch:
             self._parts.append(_Part(run, places, owners, np.sqrt(left[places]), np.sqrt(right[places])))
 
     def combine(self, weights: Array) -> Array:
-        """
-        Approximate the weighted sum of the kernels.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-            The weights.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_basis)
-            The sum.
-        """
+        """Approximate the weighted sum of the kernels. Shapes: weights (n_kernels,); returns (n_samples, n_basis)."""
         own = [weights[part.owners] * part.left * part.right for part in self._parts]
         largest = max((float(np.abs(sizes).max(initial=0.0)) for sizes in own), default=0.0)
         total = np.zeros((self._n_samples, self._n_basis))

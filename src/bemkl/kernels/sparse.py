@@ -27,42 +27,17 @@ class Sparse:
     A kernel matrix by its few numbers that are not zero, with the operations of `Full`.
 
     Narrow kernels on many features make nearly every sample similar to itself alone.
-
-    Parameters
-    ----------
-    matrix : csr_array of shape (n_samples, n_basis)
-        The matrix.
-    symmetric : bool
-        Whether the matrix is known to be symmetric.
-
-    Examples
-    --------
-    >>> kernel = Sparse.of(np.eye(100) + 1e-20)
-    >>> kernel.n_values, kernel.multiply(np.ones((1, 100)))[0, :3]
-    (100, array([1., 1., 1.]))
-    >>> Sparse.of(np.ones((100, 100))) is None
-    True
     """
 
-    matrix: Any
-    symmetric: bool = False
+    matrix: Any  # (n_samples, n_basis): the matrix
+    symmetric: bool = False  # whether the matrix is known to be symmetric
 
     @classmethod
     def of(cls, matrix: npt.NDArray[Any], *, symmetric: bool = False) -> Sparse | None:
         """
         Leave out what is below the rounding of the largest numbers of its row and its column.
 
-        Parameters
-        ----------
-        matrix : ndarray of shape (n_samples, n_basis)
-            The matrix.
-        symmetric : bool
-            Whether it is known to be symmetric.
-
-        Returns
-        -------
-        Sparse or None
-            The kernel; None where too much is left, or not finite.
+        Shapes: matrix (n_samples, n_basis).
         """
         if not looks_sparse(matrix[some_rows(len(matrix))]):
             return None
@@ -95,15 +70,7 @@ class Sparse:
         r"""
         Multiply vectors with the kernel, :math:`\mathbf{K} \boldsymbol a` for each row a.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_basis)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_samples)
-            The products.
+        Shapes: rows (n_outputs, n_basis); returns (n_outputs, n_samples).
         """
         product: Array = (self.matrix @ rows.T).T
         return product
@@ -112,15 +79,7 @@ class Sparse:
         r"""
         Multiply vectors with the transposed kernel, :math:`\mathbf{K}^\top \boldsymbol g` for each row g.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_outputs, n_samples)
-            The vectors.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_basis)
-            The products.
+        Shapes: rows (n_outputs, n_samples); returns (n_outputs, n_basis).
         """
         if self.symmetric:
             return self.multiply(rows)
@@ -128,16 +87,7 @@ class Sparse:
         return product
 
     def add_to(self, total: Array, weight: float) -> None:
-        """
-        Add the matrix, times a weight, to a sum.
-
-        Parameters
-        ----------
-        total : ndarray of shape (n_samples, n_basis)
-            The sum.
-        weight : float
-            The weight; where it is 0, nothing is added.
-        """
+        """Add the matrix, times a weight, to a sum. Shapes: total (n_samples, n_basis)."""
         if weight != 0.0:
             total[self._places] += weight * self.matrix.data
 
@@ -147,66 +97,23 @@ class Sparse:
         return _places(self.matrix)
 
     def add_square_to(self, total: Array) -> None:
-        r"""
-        Add the squared kernel, :math:`\mathbf{K}^\top \mathbf{K}`, to a sum.
-
-        Parameters
-        ----------
-        total : ndarray of shape (n_basis, n_basis)
-            The sum.
-        """
+        r"""Add the squared kernel, :math:`\mathbf{K}^\top \mathbf{K}`, to a sum. Shapes: total (n_basis, n_basis)."""
         square = self.matrix.T @ self.matrix
         total[_places(square)] += square.data
 
     def rows(self, chosen: slice) -> Array:
-        """
-        Form some rows of the matrix.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_chosen, n_basis)
-            The rows.
-        """
+        """Form some rows of the matrix. Shapes: returns (n_chosen, n_basis)."""
         rows: Array = self.matrix[chosen].toarray()
         return rows
 
 
 def some_rows(n_rows: int) -> slice:
-    """
-    Return a few rows, which tell that most matrices are full.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows of the matrix.
-
-    Returns
-    -------
-    slice
-        The rows.
-    """
+    """Return a few rows, which tell that most matrices are full."""
     return slice(None, None, max(1, n_rows // _LOOK))
 
 
 def looks_sparse(rows: npt.NDArray[Any]) -> bool:
-    """
-    Say whether a matrix with such rows may have few numbers that are not zero.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_basis)
-        Some rows of the matrix.
-
-    Returns
-    -------
-    bool
-        Whether it is worth a closer look.
-    """
+    """Say whether a matrix with such rows may have few numbers that are not zero. Shapes: rows (n_rows, n_basis)."""
     sizes = np.abs(rows)
     return bool(rows.size) and np.mean(sizes > _ROUNDING * sizes.max(axis=1, keepdims=True)) <= 2.0 * _SPARSE
 

@@ -87,19 +87,10 @@ def _refuse_parameters(function: KernelFunction, parameters: Mapping[str, Any]) 
 
 @dataclass(frozen=True)
 class Member:
-    """
-    One kernel of a group.
+    """One kernel of a group."""
 
-    Parameters
-    ----------
-    function : KernelFunction
-        The kernel function.
-    parameters : dict
-        Its parameters.
-    """
-
-    function: KernelFunction
-    parameters: dict[str, Any]
+    function: KernelFunction  # the kernel function
+    parameters: dict[str, Any]  # its parameters
 
     @lazy_property
     def title(self) -> str:
@@ -108,19 +99,7 @@ class Member:
         return f"{self.function.name}({shown})" if shown else self.function.name
 
     def name_on(self, label: str) -> str:
-        """
-        Name this kernel readably.
-
-        Parameters
-        ----------
-        label : str
-            Name of the group.
-
-        Returns
-        -------
-        str
-            Function, parameters and group.
-        """
+        """Name this kernel readably."""
         return f"{self.title} on {label}"
 
 
@@ -129,21 +108,7 @@ def _shown(value: Any) -> str:
 
 
 def gather(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, list[int], list[Member]]]:
-    """
-    Expand specifications on samples, so that kernels on the same columns are together.
-
-    Parameters
-    ----------
-    specs : sequence of KernelSpec
-        Families of kernels.
-    samples : Samples
-        What they are to be put on.
-
-    Returns
-    -------
-    list of (str, list of int, list of Member)
-        Label, columns and kernels of each group.
-    """
+    """Expand specifications on samples, so that kernels on the same columns are together."""
     groups: dict[tuple[str, tuple[int, ...]], list[Member]] = {}
     if isinstance(specs, KernelSpec) or not isinstance(specs, Sequence):
         raise ValueError(f"specs: expected a list of KernelSpec objects, got {specs!r}. Write [KernelSpec(...)].")

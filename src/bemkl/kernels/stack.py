@@ -199,15 +199,7 @@ def asymmetry(kernel: npt.NDArray[Any]) -> float:
     """
     Largest difference between a kernel and its transpose, relative to its largest entry.
 
-    Parameters
-    ----------
-    kernel : ndarray of shape (n_samples, n_basis)
-        The kernel.
-
-    Returns
-    -------
-    float
-        Zero for a symmetric kernel; infinity for one that is not square.
+    Shapes: kernel (n_samples, n_basis).
     """
     if kernel.shape[0] != kernel.shape[1]:
         return np.inf
@@ -220,24 +212,7 @@ def sum_of_squares(pieces: Iterable[Array], size: int) -> Array:
     r"""
     Sum the squares of matrices, :math:`\sum_k \mathbf{X}_k^\top \mathbf{X}_k`.
 
-    Parameters
-    ----------
-    pieces : iterable of ndarray of shape (n_rows, size)
-        The matrices, in C order; one may take the place of another.
-    size : int
-        Number of their columns.
-
-    Returns
-    -------
-    ndarray of shape (size, size)
-        The sum.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sum_of_squares([np.array([[1.0, 2.0]]), np.eye(2)], 2)
-    array([[2., 2.],
-           [2., 5.]])
+    Shapes: pieces (n_rows, size); returns (size, size).
     """
     total = np.zeros((size, size))
     if one_thread_is_enough(size):

@@ -20,48 +20,19 @@ Groups = Columns | Mapping[str, Columns]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """
-    Samples behind named columns; a view of a dict counts as one column.
+    """Samples behind named columns; a view of a dict counts as one column."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the columns or views.
-    n_samples : int
-        Number of samples.
-    kind : {"features", "views"}
-        What the names name.
-    take : callable
-        Maps a list of positions to the points they make up: an array of shape (n_samples, n_features), or a list of
-        strings for a view of sequences.
-    dtype : dtype
-        Precision that the kernels should have: float32 where all numbers came in it, else float64.
-    named : bool
-        Whether the names came with the samples; columns of arrays are only numbered.
-    """
-
-    names: tuple[str, ...]
-    n_samples: int
-    kind: str
+    names: tuple[str, ...]  # names of the columns or views
+    n_samples: int  # number of samples
+    kind: str  # what the names name
+    # maps a list of positions to the points they make up: an array of shape (n_samples, n_features), or a list of
+    # strings for a view of sequences
     take: Callable[[list[int]], Any]
-    dtype: np.dtype[Any]
-    named: bool = True
+    dtype: np.dtype[Any]  # precision that the kernels should have: float32 where all numbers came in it, else float64
+    named: bool = True  # whether the names came with the samples; columns of arrays are only numbered
 
     def find(self, on: Groups) -> list[tuple[str, list[int]]]:
-        """
-        Return the groups of columns that a specification asks for.
-
-        Parameters
-        ----------
-        on : str, int, sequence of these, slice, mask, or dict of str to these
-            "all" for one group of all columns, "each" for a group a column, the columns of one group by name,
-            position, slice or mask, or several groups with names.
-
-        Returns
-        -------
-        list of (str, list of int)
-            Label and positions of each group.
-        """
+        """Return the groups of columns that a specification asks for."""
         if isinstance(on, Mapping):
             return [(str(name), self._group(name, columns)) for name, columns in on.items()]
         everything = list(range(len(self.names)))
@@ -130,26 +101,7 @@ class Samples:
 
 
 def read_samples(X: Any) -> Samples:
-    """
-    Look at samples of any kind.
-
-    Parameters
-    ----------
-    X : array_like, data frame, sparse matrix, or dict of these
-        Samples in rows; in a dict, views by name with the samples in the same order. A view may be a list of strings;
-        if all are one-dimensional arrays of numbers, they are the columns of a table.
-
-    Returns
-    -------
-    Samples
-        The samples behind named columns.
-
-    Examples
-    --------
-    >>> samples = read_samples({"shape": [[1.0, 2.0], [3.0, 4.0]], "text": ["GAT", "TACA"]})
-    >>> samples.names, samples.n_samples
-    (('shape', 'text'), 2)
-    """
+    """Look at samples of any kind."""
     if is_views(X):
         return _read_views(X)
     _refuse_lazy(X)
@@ -184,36 +136,12 @@ def _refuse_lazy(X: Any) -> None:
 
 
 def is_views(X: Any) -> bool:
-    """
-    Tell a dict of views from other samples.
-
-    Parameters
-    ----------
-    X : Any
-        Samples.
-
-    Returns
-    -------
-    bool
-        Whether they are a mapping; a sparse matrix in a dict of its entries is not.
-    """
+    """Tell a dict of views from other samples."""
     return isinstance(X, Mapping) and not issparse(X)
 
 
 def count_samples(X: Any) -> int:
-    """
-    Count samples of any kind.
-
-    Parameters
-    ----------
-    X : array_like, data frame, sparse matrix, kernel stack, or dict of these
-        The samples.
-
-    Returns
-    -------
-    int
-        How many there are.
-    """
+    """Count samples of any kind."""
     if is_views(X):
         sizes = {str(name): count_samples(view) for name, view in X.items()}
         if len(set(sizes.values())) > 1:
@@ -310,24 +238,7 @@ def split_missing(label: str, points: Any) -> tuple[Any, Array]:
     """
     Find the samples that a group has no values for: rows that are all NaN.
 
-    Parameters
-    ----------
-    label : str
-        Name of the group for the error.
-    points : ndarray of shape (n_samples, n_features) or list of str
-        Points of the group.
-
-    Returns
-    -------
-    points : ndarray or list of str
-        The same with zeros in the missing rows.
-    present : ndarray of shape (n_samples,)
-        1 for samples that are there, 0 for missing ones.
-
-    Raises
-    ------
-    ValueError
-        If a row is partly NaN, or infinite.
+    Shapes: points (n_samples, n_features); returns present (n_samples,).
     """
     if isinstance(points, list):
         missing = np.array([_is_missing(point) for point in points])

@@ -24,19 +24,7 @@ _ADVICE = "Name the file that save_model or bemkl fit wrote, or write it again."
 
 
 def read_content(path: str | os.PathLike[str]) -> bytes:
-    """
-    Read a file that begins and ends like the archive of a model.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    bytes
-        Its content.
-    """
+    """Read a file that begins and ends like the archive of a model."""
     with Path(path).open("rb") as file:
         try:
             size = file.seek(0, os.SEEK_END)
@@ -53,19 +41,7 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_parts(content: bytes) -> dict[str, bytes]:
-    """
-    Check the directory of an archive, and read its parts.
-
-    Parameters
-    ----------
-    content : bytes
-        The archive.
-
-    Returns
-    -------
-    dict of str to bytes
-        The parts by name.
-    """
+    """Check the directory of an archive, and read its parts."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_directory(archive.infolist(), len(content))

@@ -29,38 +29,14 @@ Sizes = dict[str, int]
 
 
 def check_model(model: Any) -> list[Any]:
-    """
-    Compare a model with what a fit could have made.
-
-    Parameters
-    ----------
-    model : Any
-        The model.
-
-    Returns
-    -------
-    list
-        The objects of this package that it is made of.
-
-    Raises
-    ------
-    ModelFileError
-        If no fit could have made it.
-    """
+    """Compare a model with what a fit could have made."""
     comparison = _Comparison()
     comparison.anything(model, {}, type(model).__name__)
     return list(comparison.objects.values())
 
 
 def forget_computed(parts: list[Any]) -> None:
-    """
-    Drop what objects keep only to save computing it again: a file may hold anything in its place.
-
-    Parameters
-    ----------
-    parts : list
-        Objects of this package.
-    """
+    """Drop what objects keep only to save computing it again: a file may hold anything in its place."""
     for part in parts:
         if not isinstance(part, BaseEstimator) and hasattr(part, "__dict__"):
             kind: Any = type(part)
@@ -186,19 +162,7 @@ _PARAMETER = object()
 
 
 def is_ours(value: Any) -> bool:
-    """
-    Tell an object of this package, or of a class that is made from one of it, from others.
-
-    Parameters
-    ----------
-    value : Any
-        The object.
-
-    Returns
-    -------
-    bool
-        Whether it is one.
-    """
+    """Tell an object of this package, or of a class that is made from one of it, from others."""
     return any(kind.__module__.startswith("bemkl.") for kind in type(value).__mro__)
 
 

@@ -21,21 +21,7 @@ _PACKAGES = ("bemkl", "numpy", "scipy", "scikit-learn", "skops")
 
 
 def write_header(model: BaseEstimator, parts: Mapping[str, bytes]) -> str:
-    """
-    Describe a model and the parts of its file.
-
-    Parameters
-    ----------
-    model : BaseEstimator
-        The model.
-    parts : mapping of str to bytes
-        The other parts of the file.
-
-    Returns
-    -------
-    str
-        The header.
-    """
+    """Describe a model and the parts of its file."""
     header = {
         "format": _FORMAT,
         "class": class_name(model),
@@ -47,19 +33,7 @@ def write_header(model: BaseEstimator, parts: Mapping[str, bytes]) -> str:
 
 
 def read_header(parts: Mapping[str, bytes]) -> dict[str, Any]:
-    """
-    Read the header of a file, and compare every part with its checksum.
-
-    Parameters
-    ----------
-    parts : mapping of str to bytes
-        All parts of the file.
-
-    Returns
-    -------
-    dict of str to Any
-        Format, class, parameters and versions.
-    """
+    """Read the header of a file, and compare every part with its checksum."""
     if NAME not in parts:
         raise ModelFileError(f"not a model that save_model saved, it has no {NAME} in it.")
     try:
@@ -84,51 +58,15 @@ def read_header(parts: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def class_name(model: Any) -> str:
-    """
-    Return the full name of a model's class.
-
-    Parameters
-    ----------
-    model : Any
-        The model.
-
-    Returns
-    -------
-    str
-        Module and name.
-    """
+    """Return the full name of a model's class."""
     return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
 def canonical(header: dict[str, Any]) -> bytes:
-    """
-    Write a header in the one way that its own checksum is taken of.
-
-    Parameters
-    ----------
-    header : dict of str to Any
-        The header without its checksum.
-
-    Returns
-    -------
-    bytes
-        The text.
-    """
+    """Write a header in the one way that its own checksum is taken of."""
     return json.dumps(header, sort_keys=True).encode()
 
 
 def digest(content: bytes) -> str:
-    """
-    Return the checksum of a part.
-
-    Parameters
-    ----------
-    content : bytes
-        The part.
-
-    Returns
-    -------
-    str
-        SHA-256 in hexadecimal digits.
-    """
+    """Return the checksum of a part."""
     return hashlib.sha256(content).hexdigest()

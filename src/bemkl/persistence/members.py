@@ -20,35 +20,12 @@ No estimator of this package has any, only others in a pipeline.
 
 
 def check_array(name: str, part: bytes) -> np.dtype[Any]:
-    """
-    Compare the header of an array with the size of its part.
-
-    Parameters
-    ----------
-    name : str
-        What the part is called.
-    part : bytes
-        The array in NumPy's format.
-
-    Returns
-    -------
-    dtype
-        The type of its values.
-    """
+    """Compare the header of an array with the size of its part."""
     return _check(name, io.BytesIO(part), len(part))
 
 
 def check_sparse(parts: dict[str, bytes], size: int) -> None:
-    """
-    Bound what sparse matrices become when they are decompressed.
-
-    Parameters
-    ----------
-    parts : dict of str to bytes
-        The sparse matrices, in SciPy's format.
-    size : int
-        Number of bytes of the file of the model.
-    """
+    """Bound what sparse matrices become when they are decompressed."""
     budget = max(_SPARSE_BYTES, _SPARSE_RATIO * size)
     for name, part in parts.items():
         try:

@@ -121,19 +121,7 @@ def _tasks_fit(model: BEMKLMultiTask) -> bool:
 
 
 def is_plain_name(name: Any) -> bool:
-    """
-    Tell names of tasks that a file can hold from others.
-
-    Parameters
-    ----------
-    name : Any
-        The name.
-
-    Returns
-    -------
-    bool
-        Whether it is a string, a number, None or a tuple of these.
-    """
+    """Tell names of tasks that a file can hold from others."""
     if isinstance(name, tuple):
         return all(map(is_plain_name, name))
     return name is None or isinstance(name, str | int | float | np.generic)

@@ -33,23 +33,7 @@ _DATA_MODULES = ("builtins", "collections", "numpy", "scipy")
 
 
 class Outline:
-    """
-    What the tree of a model refers to.
-
-    Parameters
-    ----------
-    parts : mapping of str to bytes
-        All parts of the file.
-
-    Attributes
-    ----------
-    objects : set of str
-        Full names of the classes of objects.
-    values : set of str
-        Full names of functions and classes that are values themselves.
-    called : set of str
-        Full names of what would be called with arguments from the file.
-    """
+    """What the tree of a model refers to."""
 
     def __init__(self, parts: Mapping[str, bytes]) -> None:
         self.objects: set[str] = set()

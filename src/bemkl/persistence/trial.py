@@ -22,19 +22,7 @@ _MOST_WORK = 1e9
 
 
 def try_out(parts: list[Any]) -> None:
-    """
-    Predict with every fitted estimator among the parts of a model, and describe it.
-
-    Parameters
-    ----------
-    parts : list
-        Objects of this package, each of which is what a fit could have made.
-
-    Raises
-    ------
-    ModelFileError
-        If anything fails.
-    """
+    """Predict with every fitted estimator among the parts of a model, and describe it."""
     for part in parts:
         try:
             with np.errstate(all="ignore"):

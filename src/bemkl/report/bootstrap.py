@@ -18,41 +18,13 @@ Scores = dict[str, Array]
 
 
 def count_draws(held_out: HeldOut) -> int:
-    """
-    Choose the number of draws: 1000, or 200 where samples times classes are many.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-        Predictions beside the truth.
-
-    Returns
-    -------
-    int
-        The number.
-    """
+    """Choose the number of draws: 1000, or 200 where samples times classes are many."""
     n_columns = 1 if held_out.probability is None else held_out.probability.shape[1]
     return 1000 if len(held_out.y) * n_columns <= _MOST_WORK else 200
 
 
 def bootstrap_intervals(held_out: HeldOut, n_draws: int, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """
-    Return 95 % percentile intervals of the scores.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-        Predictions beside the truth.
-    n_draws : int
-        Number of draws of as many samples as there are, with replacement.
-    seed : int
-        What they are drawn with.
-
-    Returns
-    -------
-    dict of str to (float, float)
-        Ends of the intervals by score; NaN where no draw has a value.
-    """
+    """Return 95 % percentile intervals of the scores."""
     rng, n_samples = np.random.default_rng(seed), len(held_out.y)
     step, parts = max(1, _CHUNK // n_samples), []
     for first in range(0, n_draws, step):
@@ -64,22 +36,7 @@ def bootstrap_intervals(held_out: HeldOut, n_draws: int, seed: int = 0) -> dict[
 
 
 def weighted_scores(held_out: HeldOut, counts: Array) -> Scores:
-    """
-    Return the scores of draws of the samples.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-        Predictions beside the truth.
-    counts : ndarray of shape (n_draws, n_samples)
-        How often each draw has each sample.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_draws,)
-        The scores, as `HeldOut.scores` has them. With several labels a sample they are means over the labels, and
-        `all_right` is the share of samples with all labels right.
-    """
+    """Return the scores of draws of the samples. Shapes: counts (n_draws, n_samples); returns (n_draws,)."""
     if held_out.classes is None:
         return _regression(held_out, counts)
     P, D = held_out.probability, held_out.decision

@@ -23,43 +23,20 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """
-    How often something happened, beside how often it should.
+    """How often something happened, beside how often it should."""
 
-    Parameters
-    ----------
-    predicted : float
-        Mean predicted probability, or nominal probability of an interval.
-    observed : float
-        Share of samples.
-    low, high : float
-        Wilson's 95 % interval of the share.
-    count : int
-        Number of samples.
-    """
-
-    predicted: float
-    observed: float
+    predicted: float  # mean predicted probability, or nominal probability of an interval
+    observed: float  # share of samples
     low: float
     high: float
-    count: int
+    count: int  # number of samples
 
 
 def reliability(happened: npt.NDArray[np.bool_], probability: Array) -> list[Frequency]:
     """
     Compare probabilities with frequencies, in bins of equally many samples.
 
-    Parameters
-    ----------
-    happened : ndarray of bool of shape (n_samples,)
-        What came true.
-    probability : ndarray of shape (n_samples,)
-        Its probability.
-
-    Returns
-    -------
-    list of Frequency
-        Up to ten bins of at least five samples, where there are as many.
+    Shapes: happened (n_samples,), probability (n_samples,).
     """
     n_bins = min(_BINS, max(1, len(probability) // _LEAST_IN_BIN))
     bins = np.array_split(np.argsort(probability, kind="stable"), n_bins)
@@ -67,39 +44,13 @@ def reliability(happened: npt.NDArray[np.bool_], probability: Array) -> list[Fre
 
 
 def coverage(y: Array, mean: Array, deviation: Array) -> list[Frequency]:
-    """
-    Count how many values are inside their intervals.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        True values.
-    mean, deviation : ndarray of shape (n_samples,)
-        Moments of the predictions.
-
-    Returns
-    -------
-    list of Frequency
-        One a level of `LEVELS`.
-    """
+    """Count how many values are inside their intervals. Shapes: y (n_samples,), mean, deviation (n_samples,)."""
     distance = np.abs(y - mean) / deviation
     return [_frequency(level, distance <= NormalDist().inv_cdf(0.5 + level / 2.0)) for level in LEVELS]
 
 
 def calibration_section(subject: Subject) -> Section:
-    """
-    Show whether probabilities and intervals can be believed.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    Section
-        A reliability curve for classes, coverage of intervals for responses.
-    """
+    """Show whether probabilities and intervals can be believed."""
     held_out = subject.held_out
     if held_out is None:
         body = paragraph(no_predictions(subject))

@@ -18,19 +18,7 @@ Counts = npt.NDArray[np.intp]
 
 
 def error_section(subject: Subject) -> Section:
-    """
-    Show what goes wrong.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    Section
-        A confusion matrix for classes, a table of labels, or residuals of responses.
-    """
+    """Show what goes wrong."""
     held_out = subject.held_out
     title = "Confusion" if subject.is_classifier else "Residuals"
     if held_out is None:
@@ -45,21 +33,7 @@ def error_section(subject: Subject) -> Section:
 
 
 def count_confusions(held_out: HeldOut, classes: npt.NDArray[np.generic]) -> Counts:
-    """
-    Count how often each class was taken for each.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-        Predictions beside the truth.
-    classes : ndarray of shape (n_classes,)
-        The classes.
-
-    Returns
-    -------
-    ndarray of int of shape (n_classes, n_classes)
-        Numbers of samples by true and predicted class.
-    """
+    """Count how often each class was taken for each. Shapes: classes (n_classes,); returns (n_classes, n_classes)."""
     place = {label: k for k, label in enumerate(classes.tolist())}
     counts = np.zeros((len(classes), len(classes)), dtype=np.intp)
     for truth, guess in zip(held_out.y.tolist(), held_out.predicted.tolist(), strict=True):

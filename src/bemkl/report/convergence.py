@@ -13,19 +13,7 @@ _FEW = 20
 
 
 def convergence_section(subject: Subject) -> Section:
-    """
-    Show the bound after each iteration.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    Section
-        The bound, and how small its changes became.
-    """
+    """Show the bound after each iteration."""
     model = subject.model
     bounds = np.asarray(model.lower_bounds_, dtype=np.float64)
     verdict = (

@@ -16,25 +16,12 @@ _LETTER = 6.4
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """
-    The area of a chart: from values to places.
+    """The area of a chart: from values to places."""
 
-    Parameters
-    ----------
-    x_range : (float, float)
-        Values at the left and right ends.
-    y_range : (float, float)
-        Values at the bottom and top ends.
-    width : float
-        Width in units of the picture.
-    height : float
-        Height.
-    """
-
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
-    width: float = 360.0
-    height: float = 270.0
+    x_range: tuple[float, float]  # values at the left and right ends
+    y_range: tuple[float, float]  # values at the bottom and top ends
+    width: float = 360.0  # width in units of the picture
+    height: float = 270.0  # height
 
     @property
     def left(self) -> float:
@@ -42,82 +29,25 @@ class Frame:
         return 24.0 + _LETTER * max((len(tick_label(value)) for value in ticks(*self.y_range)), default=1)
 
     def x(self, value: float) -> float:
-        """
-        Return the place of a value from left to right.
-
-        Parameters
-        ----------
-        value : float
-            The value.
-
-        Returns
-        -------
-        float
-            The place.
-        """
+        """Return the place of a value from left to right."""
         low, high = self.x_range
         return round(self.left + (value - low) / (high - low) * (self.width - self.left - _RIGHT), 1)
 
     def y(self, value: float) -> float:
-        """
-        Return the place of a value from top to bottom.
-
-        Parameters
-        ----------
-        value : float
-            The value.
-
-        Returns
-        -------
-        float
-            The place.
-        """
+        """Return the place of a value from top to bottom."""
         low, high = self.y_range
         return round(self.height - _BOTTOM - (value - low) / (high - low) * (self.height - _BOTTOM - _TOP), 1)
 
 
 def spread(values: Sequence[float] | Array, margin: float = 0.05) -> tuple[float, float]:
-    """
-    Choose the range of an axis.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Values to show.
-    margin : float
-        Room at both ends, as a part of the range.
-
-    Returns
-    -------
-    (float, float)
-        The ends, never the same.
-    """
+    """Choose the range of an axis."""
     low, high = float(np.min(values)), float(np.max(values))
     room = margin * (high - low) or 0.5 * abs(high) or 1.0
     return low - room, high + room
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """
-    Choose round numbers between two values.
-
-    Parameters
-    ----------
-    low, high : float
-        The ends of the axis.
-    most : int
-        Largest number of ticks.
-
-    Returns
-    -------
-    list of float
-        The numbers.
-
-    Examples
-    --------
-    >>> ticks(0.0, 1.0), ticks(-13.0, 27.0)
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [-10.0, 0.0, 10.0, 20.0])
-    """
+    """Choose round numbers between two values."""
     size = 10.0 ** np.floor(np.log10((high - low) / most))
     step = next(size * factor for factor in (1.0, 2.0, 5.0, 10.0, 20.0) if (high - low) / (size * factor) < most)
     places = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
@@ -126,25 +56,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def chart(frame: Frame, marks: Sequence[str], x_label: str, y_label: str, description: str) -> str:
-    """
-    Put marks between axes.
-
-    Parameters
-    ----------
-    frame : Frame
-        The area.
-    marks : sequence of str
-        Elements inside it.
-    x_label, y_label : str
-        What the axes show.
-    description : str
-        What the picture shows, in words.
-
-    Returns
-    -------
-    str
-        The SVG.
-    """
+    """Put marks between axes."""
     bottom, left = frame.height - _BOTTOM, frame.left
     lines = [f'<path class="axis" d="M{left} {_TOP}V{bottom}H{frame.width - _RIGHT}"/>']
     for value in ticks(*frame.x_range):
@@ -164,84 +76,24 @@ def chart(frame: Frame, marks: Sequence[str], x_label: str, y_label: str, descri
 
 
 def figure(picture: str, caption: str) -> str:
-    """
-    Put words below a picture.
-
-    Parameters
-    ----------
-    picture : str
-        The SVG.
-    caption : str
-        The words.
-
-    Returns
-    -------
-    str
-        The HTML.
-    """
+    """Put words below a picture."""
     return f"<figure>{picture}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def line(frame: Frame, x: Sequence[float] | Array, y: Sequence[float] | Array, kind: str = "curve") -> str:
-    """
-    Join points by a line.
-
-    Parameters
-    ----------
-    frame : Frame
-        The area.
-    x, y : sequence of float
-        The points.
-    kind : str
-        Class of the line: "curve", or "reference" for a dashed one.
-
-    Returns
-    -------
-    str
-        The element.
-    """
+    """Join points by a line."""
     places = " ".join(f"{frame.x(a)},{frame.y(b)}" for a, b in zip(x, y, strict=True))
     return f'<polyline class="{kind}" points="{places}"/>'
 
 
 def dots(frame: Frame, x: Sequence[float] | Array, y: Sequence[float] | Array) -> str:
-    """
-    Draw many small points as one element.
-
-    Parameters
-    ----------
-    frame : Frame
-        The area.
-    x, y : sequence of float
-        The points.
-
-    Returns
-    -------
-    str
-        The element.
-    """
+    """Draw many small points as one element."""
     places = "".join(f"M{frame.x(a)} {frame.y(b)}h0" for a, b in zip(x, y, strict=True))
     return f'<path class="dots" d="{places}"/>'
 
 
 def upright_intervals(frame: Frame, x: Sequence[float], y: Sequence[float], ends: Sequence[tuple[float, float]]) -> str:
-    """
-    Draw points with intervals that stand upright.
-
-    Parameters
-    ----------
-    frame : Frame
-        The area.
-    x, y : sequence of float
-        The points.
-    ends : sequence of (float, float)
-        The intervals.
-
-    Returns
-    -------
-    str
-        The elements.
-    """
+    """Draw points with intervals that stand upright."""
     marks = []
     for a, b, (low, high) in zip(x, y, ends, strict=True):
         marks.append(f'<path class="interval" d="M{frame.x(a)} {frame.y(low)}V{frame.y(high)}"/>')
@@ -250,17 +102,5 @@ def upright_intervals(frame: Frame, x: Sequence[float], y: Sequence[float], ends
 
 
 def tick_label(value: float) -> str:
-    """
-    Write the number of a tick.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-
-    Returns
-    -------
-    str
-        The shortest way to write it.
-    """
+    """Write the number of a tick."""
     return f"{value:.6g}".replace("e+0", "e").replace("e-0", "e-").replace("-", "−")

@@ -19,61 +19,26 @@ _MOST_SAMPLES, _MOST_KERNELS, _MOST_VALUES, _FEWEST_SAMPLES = 500, 25, 150_000, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """
-    A row of the explanation: a sum over some kernels.
+    """A row of the explanation: a sum over some kernels."""
 
-    Parameters
-    ----------
-    name : str
-        What the row is called.
-    kind : {"view", "kernel", "single", "rest"}
-        What it sums up: a view, a kernel among others on its view or alone on it, or the others.
-    kernels : ndarray of int
-        Which kernels.
-    """
-
-    name: str
-    kind: str
-    kernels: npt.NDArray[np.intp]
+    name: str  # what the row is called
+    kind: str  # what it sums up: a view, a kernel among others on its view or alone on it, or the others
+    kernels: npt.NDArray[np.intp]  # which kernels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanations:
-    """
-    What kernels add to the decisions on some samples.
+    """What kernels add to the decisions on some samples."""
 
-    Parameters
-    ----------
-    rows : ndarray of int of shape (n_shown,)
-        Which samples.
-    lines : list of Line
-        Rows of the table, the same for all samples.
-    values : ndarray of shape (n_shown, n_outputs, n_lines + 2)
-        Sums of the contributions of each line, then the intercept and the total.
-    sentences : list of str
-        What the model says of each sample.
-    """
-
-    rows: npt.NDArray[np.intp]
-    lines: list[Line]
+    rows: npt.NDArray[np.intp]  # (n_shown,): which samples
+    lines: list[Line]  # rows of the table, the same for all samples
+    # (n_shown, n_outputs, n_lines + 2): sums of the contributions of each line, then the intercept and the total
     values: Array
-    sentences: list[str]
+    sentences: list[str]  # what the model says of each sample
 
 
 def explain(subject: Subject) -> Explanations:
-    """
-    Sum up the contributions of the kernels.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    Explanations
-        For at most 500 samples, fewer with many outputs, spread evenly over the samples.
-    """
+    """Sum up the contributions of the kernels."""
     n_samples, n_kernels = len(subject.names), len(subject.model.kernel_names_)
     room = _MOST_VALUES // (subject.n_outputs * min(2 * _MOST_KERNELS, 2 * n_kernels))
     n_shown = min(n_samples, _MOST_SAMPLES, max(_FEWEST_SAMPLES, room))
@@ -89,21 +54,7 @@ def explain(subject: Subject) -> Explanations:
 
 
 def explanation_section(subject: Subject) -> tuple[Section, dict[str, Any]]:
-    """
-    Show what kernels add to the decision on a sample that the reader chooses.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    section : Section
-        The chooser, and the first sample.
-    data : dict of str to Any
-        Numbers of all samples for the script.
-    """
+    """Show what kernels add to the decision on a sample that the reader chooses."""
     found = explain(subject)
     names = [subject.names[row] for row in found.rows]
     decimals = [decimals_for(found.values[:, k].ravel()) for k in range(subject.n_outputs)]

@@ -24,19 +24,7 @@ _TITLES = {
 
 
 def kernel_section(subject: Subject) -> Section:
-    """
-    Show which kernels and views matter, and how sure that is.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    Section
-        Strips of intervals for views and kernels, and the table.
-    """
+    """Show which kernels and views matter, and how sure that is."""
     rows = weight_rows(subject)
     parts = [
         paragraph(

@@ -17,62 +17,20 @@ _LONG = 32
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """
-    A part of the page.
+    """A part of the page."""
 
-    Parameters
-    ----------
-    anchor : str
-        Name of the part in links.
-    title : str
-        Heading, as text.
-    body : str
-        What is below the heading, as HTML.
-    """
-
-    anchor: str
-    title: str
-    body: str
+    anchor: str  # name of the part in links
+    title: str  # heading, as text
+    body: str  # what is below the heading, as HTML
 
 
 def escape(text: Any) -> str:
-    """
-    Make text safe inside elements and attributes.
-
-    Parameters
-    ----------
-    text : Any
-        Anything with a text form.
-
-    Returns
-    -------
-    str
-        HTML that shows this text.
-    """
+    """Make text safe inside elements and attributes."""
     return html.escape(str(text), quote=True)
 
 
 def number(value: float, digits: int = 3) -> str:
-    """
-    Write a number with some significant digits.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    digits : int
-        Number of significant digits.
-
-    Returns
-    -------
-    str
-        The number; an en dash for one that is not finite.
-
-    Examples
-    --------
-    >>> number(0.12345), number(-1234.5), number(float("nan")), number(2.5e-9)
-    ('0.123', '−1234', '–', '2.5e−9')
-    """
+    """Write a number with some significant digits."""
     if not np.isfinite(value):
         return "–"
     if value == 0.0:
@@ -83,23 +41,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def fixed(value: float, decimals: int, *, signed: bool = False) -> str:
-    """
-    Write a number with some decimals.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    decimals : int
-        Digits after the point.
-    signed : bool
-        Whether positive numbers have a sign, too.
-
-    Returns
-    -------
-    str
-        The number; an en dash for one that is not finite.
-    """
+    """Write a number with some decimals."""
     if not np.isfinite(value):
         return "–"
     sign = "−" if round(value, decimals) < 0.0 else "+" if signed else ""
@@ -107,26 +49,7 @@ def fixed(value: float, decimals: int, *, signed: bool = False) -> str:
 
 
 def decimals_for(values: Iterable[float], digits: int = 4) -> int:
-    """
-    Choose how many decimals suit a column of numbers.
-
-    Parameters
-    ----------
-    values : iterable of float
-        The numbers.
-    digits : int
-        Significant digits of the largest.
-
-    Returns
-    -------
-    int
-        From 0 to 9.
-
-    Examples
-    --------
-    >>> decimals_for([0.12, 0.001]), decimals_for([250.0]), decimals_for([])
-    (4, 1, 3)
-    """
+    """Choose how many decimals suit a column of numbers."""
     sizes = np.abs(np.fromiter(values, dtype=np.float64))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
     if not sizes.size:
@@ -135,112 +58,30 @@ def decimals_for(values: Iterable[float], digits: int = 4) -> int:
 
 
 def percent(share: float) -> str:
-    r"""
-    Write a share in percent.
-
-    Parameters
-    ----------
-    share : float
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-        The percentage.
-
-    Examples
-    --------
-    >>> percent(0.4036), percent(0.042), percent(0.0001)
-    ('40\xa0%', '4.2\xa0%', '0.0\xa0%')
-    """
+    """Write a share in percent."""
     if not np.isfinite(share):
         return "–"
     return f"{100.0 * share:.{0 if share >= 0.0995 else 1}f}{NO_BREAK}%"
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """
-    Write a number of things.
-
-    Parameters
-    ----------
-    count : int
-        How many.
-    one : str
-        What one is called.
-    many : str
-        What several are called; with an s without it.
-
-    Returns
-    -------
-    str
-        Number and name.
-
-    Examples
-    --------
-    >>> plural(1, "kernel"), plural(1200, "class", "classes")
-    ('1 kernel', '1200 classes')
-    """
+    """Write a number of things."""
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def short(name: str, most: int = 60) -> str:
-    """
-    Cut a long name in the middle.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    most : int
-        Number of characters that may stay.
-
-    Returns
-    -------
-    str
-        The name: a kernel is at the beginning, its view at the end.
-    """
+    """Cut a long name in the middle."""
     return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - most // 2 + 1 :]}"
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """
-    Make a paragraph of text.
-
-    Parameters
-    ----------
-    text : str
-        Text, not HTML.
-    kind : str
-        Class of the element.
-
-    Returns
-    -------
-    str
-        The HTML.
-    """
+    """Make a paragraph of text."""
     content = escape(text).replace(" %", f"{NO_BREAK}%")
     return f'<p class="{kind}">{content}</p>' if kind else f"<p>{content}</p>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """
-    Make a table whose first column names the rows.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Titles of the columns.
-    rows : iterable of sequence of str
-        Cells as text, as many as there are titles.
-    caption : str
-        What the table shows.
-
-    Returns
-    -------
-    str
-        The HTML; wide tables scroll inside their own frame.
-    """
+    """Make a table whose first column names the rows."""
     lines = [list(row) for row in rows]
     # Numbers stand to the right and stay on one line, sentences to the left and wrap.
     kinds = ["text" if any(len(line[k]) > _LONG for line in lines) else "" for k in range(len(head))]
@@ -258,21 +99,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> s
 
 
 def scrolling(content: str, label: str, kind: str = "") -> str:
-    """
-    Let wide content scroll by itself, with the keyboard too.
-
-    Parameters
-    ----------
-    content : str
-        The HTML.
-    label : str
-        What it is, for those who do not see it.
-    kind : str
-        More classes of the frame.
-
-    Returns
-    -------
-    str
-        The HTML inside a frame.
-    """
+    """Let wide content scroll by itself, with the keyboard too."""
     return f'<div class="wide {kind}" role="region" tabindex="0" aria-label="{escape(label)}">{content}</div>'

@@ -13,21 +13,7 @@ _NAMED, _LEAST_SHARE = 3, 0.005
 
 
 def overview_section(subject: Subject, scores: list[Score]) -> Section:
-    """
-    Say what was fitted, what matters most and how well it predicts.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-    scores : list of Score
-        The scores; none where there are no held-out predictions.
-
-    Returns
-    -------
-    Section
-        A few numbers and sentences.
-    """
+    """Say what was fitted, what matters most and how well it predicts."""
     facts = [
         ("Task", subject.targets, "classification" if subject.is_classifier else "regression"),
         ("Training samples", str(subject.n_train), _explained(subject)),

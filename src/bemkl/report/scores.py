@@ -39,26 +39,13 @@ SHARES = ("all_right", "accuracy", "coverage")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """
-    A score and how sure it is.
+    """A score and how sure it is."""
 
-    Parameters
-    ----------
-    name : str
-        Which one.
-    value : float
-        Over all held-out samples.
-    low, high : float
-        95 % interval: Wilson's for shares of samples, of the bootstrap for the others; NaN where all draws are alike.
-    folds : tuple of float
-        Value in each fold; empty without folds.
-    """
-
-    name: str
-    value: float
+    name: str  # which one
+    value: float  # over all held-out samples
     low: float
     high: float
-    folds: tuple[float, ...]
+    folds: tuple[float, ...]  # value in each fold; empty without folds
 
     @property
     def has_interval(self) -> bool:
@@ -67,19 +54,7 @@ class Score:
 
 
 def read_scores(held_out: HeldOut) -> list[Score]:
-    """
-    Score held-out predictions.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-        Predictions beside the truth.
-
-    Returns
-    -------
-    list of Score
-        All scores that suit the targets.
-    """
+    """Score held-out predictions."""
     values = _all_scores(held_out)
     intervals = bootstrap_intervals(held_out, count_draws(held_out))
     intervals = {name: (low, high) if low < high else (float("nan"),) * 2 for name, (low, high) in intervals.items()}
@@ -95,21 +70,7 @@ def read_scores(held_out: HeldOut) -> list[Score]:
 
 
 def score_section(subject: Subject, scores: list[Score]) -> Section:
-    """
-    Show the scores.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-    scores : list of Score
-        The scores; none where there are no held-out predictions.
-
-    Returns
-    -------
-    Section
-        The table, with where the predictions come from and what a naive guess would reach.
-    """
+    """Show the scores."""
     held_out = subject.held_out
     if held_out is None:
         return Section("scores", "Scores", paragraph(no_predictions(subject)))
@@ -132,19 +93,7 @@ def score_section(subject: Subject, scores: list[Score]) -> Section:
 
 
 def no_predictions(subject: Subject) -> str:
-    """
-    Say why there is nothing to score.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    str
-        The reason and the way out.
-    """
+    """Say why there is nothing to score."""
     if subject.n_dropped:
         return (
             f"Not available: none of the {plural(subject.n_dropped, 'held-out sample')} has a target that the model "

@@ -16,19 +16,7 @@ _LIBRARIES = ("bemkl", "numpy", "scipy", "scikit-learn")
 
 
 def settings_section(subject: Subject) -> Section:
-    """
-    Show what is needed to reproduce the fit.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    Section
-        Tables, and the same as JSON.
-    """
+    """Show what is needed to reproduce the fit."""
     facts = read_settings(subject)
     titles = {"data": "Data", "parameters": "Parameters of the estimator", "versions": "Versions"}
     parts = []
@@ -44,19 +32,7 @@ def settings_section(subject: Subject) -> Section:
 
 
 def read_settings(subject: Subject) -> dict[str, dict[str, Any]]:
-    """
-    Collect parameters, facts on the data and versions.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    dict of str to dict
-        What JSON can hold.
-    """
+    """Collect parameters, facts on the data and versions."""
     model = subject.model
     data = {
         "estimator": type(model).__name__,

@@ -12,23 +12,6 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     Return Wilson's 95 % interval of a share.
 
     It has a width also where the share is 0 or 1, where resampling has none.
-
-    Parameters
-    ----------
-    share : float
-        The share that was observed.
-    count : int
-        Number of samples that it is the share of.
-
-    Returns
-    -------
-    (float, float)
-        The ends.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in wilson(1.0, 38)]
-    [0.908, 1.0]
     """
     squared = _NORMAL**2
     middle = (share + squared / (2.0 * count)) / (1.0 + squared / count)

@@ -21,15 +21,7 @@ def alignments(values: Array) -> Array:
     """
     Cosines between kernels whose rows and columns are centred.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_kernels, n_samples, n_basis)
-        The kernels; for square ones this is `bemkl.plots.centred_alignment`.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels, n_kernels)
-        The alignments; 0 for kernels that centring makes zero.
+    Shapes: values (n_kernels, n_samples, n_basis); returns (n_kernels, n_kernels).
     """
     centred = values - values.mean(axis=1, keepdims=True)
     centred = (centred - centred.mean(axis=2, keepdims=True)).reshape(len(values), -1)
@@ -41,19 +33,7 @@ def alignments(values: Array) -> Array:
 
 
 def similarity_section(subject: Subject) -> Section:
-    """
-    Show how alike the kernels with the largest weights are.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    Section
-        A map of their centred alignments, similar kernels side by side, and the most similar pairs in words.
-    """
+    """Show how alike the kernels with the largest weights are."""
     weight = np.abs(np.atleast_2d(subject.model.kernel_weights_)).max(axis=0)
     chosen = np.argsort(-weight, kind="stable")[:_MOST_KERNELS]
     if len(chosen) < 2:

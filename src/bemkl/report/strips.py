@@ -13,46 +13,17 @@ _ROOM = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """
-    A value with its interval.
+    """A value with its interval."""
 
-    Parameters
-    ----------
-    name : str
-        What it is the value of.
-    value : float
-        The value.
-    low, high : float
-        Ends of the interval.
-    note : str
-        What stands after the numbers.
-    """
-
-    name: str
-    value: float
+    name: str  # what it is the value of
+    value: float  # the value
     low: float
     high: float
-    note: str = ""
+    note: str = ""  # what stands after the numbers
 
 
 def interval_strips(intervals: Sequence[Interval], axis: str, decimals: int) -> str:
-    """
-    Draw intervals below each other, around a common zero line.
-
-    Parameters
-    ----------
-    intervals : sequence of Interval
-        What to draw.
-    axis : str
-        What the axis shows.
-    decimals : int
-        Digits after the point of the numbers beside the strips.
-
-    Returns
-    -------
-    str
-        A table: name, strip and numbers.
-    """
+    """Draw intervals below each other, around a common zero line."""
     low = min(0.0, *(each.low for each in intervals))
     high = max(0.0, *(each.high for each in intervals))
     room = _ROOM * (high - low) or 1.0
@@ -75,21 +46,7 @@ def interval_strips(intervals: Sequence[Interval], axis: str, decimals: int) -> 
 
 
 def bar_strip(value: float, scale: float) -> str:
-    """
-    Draw a bar to the left or right of zero.
-
-    Parameters
-    ----------
-    value : float
-        Length of the bar; negative ones go to the left.
-    scale : float
-        Length of half the strip; a longer bar is not drawn.
-
-    Returns
-    -------
-    str
-        The SVG.
-    """
+    """Draw a bar to the left or right of zero."""
     length = 50.0 * abs(value) / scale if 0.0 < abs(value) <= scale else 0.0
     start = 50.0 if value >= 0.0 else 50.0 - length
     kind = "positive" if value >= 0.0 else "negative"

@@ -21,37 +21,16 @@ from bemkl.report.markup import plural
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """
-    A fitted model and all that the page says about it.
+    """A fitted model and all that the page says about it."""
 
-    Parameters
-    ----------
-    model : BEMKLClassifier or BEMKLRegressor
-        The fitted model.
-    X : Any
-        Samples to explain.
-    names : tuple of str
-        Their names.
-    held_out : HeldOut or None
-        Predictions beside the truth, where there are any that can be scored.
-    origin : str
-        Where they come from.
-    n_dropped : int
-        How many of them have no target that the model knows.
-    settings : mapping of str to Any
-        More facts to show.
-    is_multilabel : bool
-        Whether a sample may have several labels.
-    """
-
-    model: Any
-    X: Any
-    names: tuple[str, ...]
-    held_out: HeldOut | None
-    origin: str
-    n_dropped: int
-    settings: Mapping[str, Any]
-    is_multilabel: bool
+    model: Any  # the fitted model
+    X: Any  # samples to explain
+    names: tuple[str, ...]  # their names
+    held_out: HeldOut | None  # predictions beside the truth, where there are any that can be scored
+    origin: str  # where they come from
+    n_dropped: int  # how many of them have no target that the model knows
+    settings: Mapping[str, Any]  # more facts to show
+    is_multilabel: bool  # whether a sample may have several labels
 
     @property
     def is_classifier(self) -> bool:
@@ -123,29 +102,7 @@ def read_subject(
     names: Sequence[str] | None,
     settings: Mapping[str, Any] | None,
 ) -> Subject:
-    """
-    Check what the user passed.
-
-    Parameters
-    ----------
-    model : BEMKLClassifier or BEMKLRegressor
-        A fitted model.
-    X : Any
-        Samples.
-    held_out : HeldOut or None
-        Predictions beside the truth.
-    origin : str
-        Where they come from.
-    names : sequence of str or None
-        Names of the samples.
-    settings : mapping of str to Any, or None
-        More facts.
-
-    Returns
-    -------
-    Subject
-        The same, checked; samples whose target is not known are not held out.
-    """
+    """Check what the user passed."""
     if not isinstance(model, BEMKLClassifier | BEMKLRegressor):
         raise TypeError(f"model: expected a BEMKLClassifier or BEMKLRegressor, got {type(model).__name__}.")
     check_is_fitted(model)

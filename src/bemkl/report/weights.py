@@ -15,19 +15,7 @@ Row = dict[str, Any]
 
 
 def weight_rows(subject: Subject) -> list[Row]:
-    """
-    Return the table of kernel weights.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-
-    Returns
-    -------
-    list of dict
-        Rows of the model's `summary` with the view of the kernel, and the class where each has its own weights.
-    """
+    """Return the table of kernel weights."""
     summary = subject.model.summary(_COVERAGE)
     rows = summary.reset_index().to_dict("records") if hasattr(summary, "reset_index") else list(summary)
     view = dict(zip(subject.model.kernel_names_, subject.views, strict=True))
@@ -35,21 +23,7 @@ def weight_rows(subject: Subject) -> list[Row]:
 
 
 def view_intervals(subject: Subject, rows: list[Row]) -> dict[str, list[Interval]]:
-    """
-    Sum the weights of the kernels of each view, under their joint posterior.
-
-    Parameters
-    ----------
-    subject : Subject
-        What the page is about.
-    rows : list of dict
-        The table of kernel weights.
-
-    Returns
-    -------
-    dict of str to list of Interval
-        For each set of weights its views, the one with the largest share first.
-    """
+    """Sum the weights of the kernels of each view, under their joint posterior."""
     views = list(dict.fromkeys(subject.views))
     inside = (np.array(subject.views)[:, None] == np.array(views)).astype(np.float64)
     found = {}
@@ -64,21 +38,7 @@ def view_intervals(subject: Subject, rows: list[Row]) -> dict[str, list[Interval
 
 
 def view_shares(rows: list[Row], label: str | None = None) -> dict[str, float]:
-    """
-    Sum the shares of the kernels of each view.
-
-    Parameters
-    ----------
-    rows : list of dict
-        The table of kernel weights.
-    label : str, optional
-        Class whose weights count; the mean over the classes without it.
-
-    Returns
-    -------
-    dict of str to float
-        Shares by view.
-    """
+    """Sum the shares of the kernels of each view."""
     chosen = [row for row in rows if label is None or row["class"] == label]
     n_sets = len({row["class"] for row in chosen})
     shares = dict.fromkeys((row["view"] for row in chosen), 0.0)
@@ -88,17 +48,5 @@ def view_shares(rows: list[Row], label: str | None = None) -> dict[str, float]:
 
 
 def count_certain(rows: list[Row]) -> int:
-    """
-    Count the weights whose interval excludes zero.
-
-    Parameters
-    ----------
-    rows : list of dict
-        The table of kernel weights.
-
-    Returns
-    -------
-    int
-        How many there are.
-    """
+    """Count the weights whose interval excludes zero."""
     return sum(row["low"] > 0.0 or row["high"] < 0.0 for row in rows)

@@ -27,15 +27,7 @@ def view_bank(views: Samples) -> KernelBank:
 
     That is about the distance of standardised points, the same for views of any size.
 
-    Parameters
-    ----------
-    views : dict of ndarray of shape (n_samples, n_columns)
-        The views.
-
-    Returns
-    -------
-    KernelBank
-        The bank, not fitted.
+    Shapes: views (n_samples, n_columns).
     """
     specs = [
         KernelSpec("gaussian", {view: [view]}, {"width": float(np.sqrt(values.shape[1]))})
@@ -45,21 +37,7 @@ def view_bank(views: Samples) -> KernelBank:
 
 
 def feature_bank(names: Sequence[str], groups: Sequence[str] | None = None) -> KernelBank:
-    """
-    Return Gaussian kernels of several widths and a linear one on all features, and Gaussian ones on each.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the features.
-    groups : sequence of str, optional
-        Only the kernels on these features, `TOGETHER` for those on all.
-
-    Returns
-    -------
-    KernelBank
-        The bank, not fitted.
-    """
+    """Return Gaussian kernels of several widths and a linear one on all features, and Gaussian ones on each."""
     wanted = {TOGETHER, *names} if groups is None else set(groups)
     everything, each = {TOGETHER: list(names)}, {name: [name] for name in names if name in wanted}
     widths = [float(width * np.sqrt(len(names))) for width in RELATIVE_WIDTHS]
@@ -73,21 +51,7 @@ def feature_bank(names: Sequence[str], groups: Sequence[str] | None = None) -> K
 
 
 def chosen_views(split: Split, settings: Mapping[str, Any]) -> Split:
-    """
-    Keep the views that a method sees, joined to one if it asks for that.
-
-    Parameters
-    ----------
-    split : Split
-        Training and test samples with views.
-    settings : dict of str to Any
-        The method: `views` are the ones to keep, all without it; `joined` puts their columns into one.
-
-    Returns
-    -------
-    Split
-        The same samples.
-    """
+    """Keep the views that a method sees, joined to one if it asks for that."""
     names = settings.get("views", list(split.X))
     here, new = ({name: X[name] for name in names} for X in (split.X, split.X_test))
     if settings.get("joined"):
@@ -99,21 +63,7 @@ def chosen_views(split: Split, settings: Mapping[str, Any]) -> Split:
 
 
 def bank_of(X: Samples, settings: Mapping[str, Any]) -> KernelBank:
-    """
-    Return the bank that a method with views asks for.
-
-    Parameters
-    ----------
-    X : dict of ndarray of shape (n_samples, n_columns)
-        Training samples.
-    settings : dict of str to Any
-        The method: `kernels` is "one a view" or "default".
-
-    Returns
-    -------
-    KernelBank
-        The bank, not fitted.
-    """
+    """Return the bank that a method with views asks for. Shapes: X (n_samples, n_columns)."""
     return default_bank(X) if settings["kernels"] == "default" else view_bank(X)
 
 
@@ -121,19 +71,7 @@ def computed(bank: KernelBank, split: Split) -> tuple[Array, Array]:
     """
     Compute the kernels of a split.
 
-    Parameters
-    ----------
-    bank : KernelBank
-        The bank; it is fitted on the training samples.
-    split : Split
-        The samples.
-
-    Returns
-    -------
-    K : ndarray of shape (n_kernels, n_train, n_train)
-        Kernels of the training samples.
-    K_test : ndarray of shape (n_kernels, n_test, n_train)
-        Kernels of test samples with training samples.
+    Shapes: returns K (n_kernels, n_train, n_train), K_test (n_kernels, n_test, n_train).
     """
     K = np.asarray(bank.fit_transform(split.X).dense().values, dtype=np.float64)
     return K, np.asarray(bank.transform(split.X_test).dense().values, dtype=np.float64)

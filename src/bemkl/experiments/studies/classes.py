@@ -18,25 +18,7 @@ from bemkl.experiments.studies.plan import Rows, Split, take
 
 
 def run_classes(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, float], float, dict[str, Any]]:
-    """
-    Fit and score one method.
-
-    Parameters
-    ----------
-    split : Split
-        Views and labels.
-    settings : dict of str to Any
-        The method.
-
-    Returns
-    -------
-    scores : dict of str to float
-        Scores of the test samples.
-    seconds : float
-        CPU time of the training, choices included.
-    details : dict of str to Any
-        Views and weights of ours, and what was chosen.
-    """
+    """Fit and score one method."""
     part = chosen_views(split, settings)
     bank = bank_of(part.X, settings)
     if settings["model"] == "svc":

@@ -29,25 +29,7 @@ def drug_scores(y: Array, mean: Array, deviation: Array) -> dict[str, float]:
     - `log_density`: mean logarithm of the predictive density, a Gaussian.
     - `coverage`: share of responses in the central 95 % interval.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples, n_drugs)
-        Responses in units of the training deviations, from the training means; NaN where one is missing.
-    mean : ndarray of shape (n_samples, n_drugs)
-        Predicted means.
-    deviation : ndarray of shape (n_samples, n_drugs)
-        Predicted standard deviations.
-
-    Returns
-    -------
-    dict of str to float
-        The scores by name.
-
-    Examples
-    --------
-    >>> scores = drug_scores(np.array([[1.0, np.nan], [-1.0, 2.0]]), np.zeros((2, 2)), np.ones((2, 2)))
-    >>> {name: round(score, 3) for name, score in scores.items()}
-    {'explained': 0.0, 'rmse': 1.414, 'log_density': -1.919, 'coverage': 0.667}
+    Shapes: y (n_samples, n_drugs), mean (n_samples, n_drugs), deviation (n_samples, n_drugs).
     """
     known = ~np.isnan(y)
     truth, centre, spread = y[known], mean[known], deviation[known]
@@ -61,25 +43,7 @@ def drug_scores(y: Array, mean: Array, deviation: Array) -> dict[str, float]:
 
 
 def run_drugs(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, float], float, dict[str, Any]]:
-    """
-    Fit and score one method on all drugs.
-
-    Parameters
-    ----------
-    split : Split
-        Views of cell lines, and responses with a column a drug; NaN where one is missing.
-    settings : dict of str to Any
-        The method.
-
-    Returns
-    -------
-    scores : dict of str to float
-        Scores of the test samples, in units of the training deviation of each drug.
-    seconds : float
-        CPU time of the training, choices included.
-    details : dict of str to Any
-        Views and weights of ours, what was chosen, and squared errors by drug, of the method and of the training mean.
-    """
+    """Fit and score one method on all drugs."""
     offset, scale = np.nanmean(split.y, axis=0), np.nanstd(split.y, axis=0)
     part = chosen_views(Split(split.X, (split.y - offset) / scale, split.X_test, split.y_test), settings)
     y_test = (split.y_test - offset) / scale

@@ -16,19 +16,7 @@ REPLICATIONS = 10
 
 
 def jobs(replications: int) -> list[Job]:
-    """
-    Return a job for every study, scenario, method and split.
-
-    Parameters
-    ----------
-    replications : int
-        Number of splits; a published split is only one.
-
-    Returns
-    -------
-    list of Job
-        The jobs.
-    """
+    """Return a job for every study, scenario, method and split."""
     return [
         Job("studies", study.name, method, replication, {"scenario": scenario.name} | dict(settings))
         for study in ALL.values()
@@ -39,21 +27,7 @@ def jobs(replications: int) -> list[Job]:
 
 
 def run(job: Job, data_home: Path | None) -> Outcome:
-    """
-    Fit and score one method on one split.
-
-    Parameters
-    ----------
-    job : Job
-        Study, scenario, method and number of the split.
-    data_home : Path or None
-        Folder of the data.
-
-    Returns
-    -------
-    Outcome
-        Scores of the test samples, and the views' weights of ours.
-    """
+    """Fit and score one method on one split."""
     study, data = ALL[job.data], datasets.load(job.data, data_home=data_home)
     split = study.cut(data, job.settings["scenario"], job.replication)
     scores, seconds, details = study.run(split, job.settings)
@@ -61,19 +35,7 @@ def run(job: Job, data_home: Path | None) -> Outcome:
 
 
 def report(records: Sequence[Record]) -> list[Section]:
-    """
-    Say for each study what its views are worth and how ours compares.
-
-    Parameters
-    ----------
-    records : sequence of Record
-        What was done.
-
-    Returns
-    -------
-    list of Section
-        A section for each study that has results.
-    """
+    """Say for each study what its views are worth and how ours compares."""
     sections = []
     for name, study in ALL.items():
         findings = Findings(study, [record for record in records if record.job.data == name])

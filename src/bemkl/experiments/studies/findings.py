@@ -20,16 +20,7 @@ _ONLY = f"{OURS}, only "
 
 
 class Findings:
-    """
-    Results of one study.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    records : sequence of Record
-        Its results.
-    """
+    """Results of one study."""
 
     def __init__(self, study: Study, records: Sequence[Record]) -> None:
         self.study = study
@@ -47,14 +38,7 @@ class Findings:
         return bool(self._scenarios)
 
     def weights(self) -> dict[str, ViewWeights]:
-        """
-        Return the weights of ours.
-
-        Returns
-        -------
-        dict of str to ViewWeights
-            By scenario, those that are to be shown.
-        """
+        """Return the weights of ours."""
         found = {}
         for name in self.study.pictured:
             ours = ViewWeights.from_records([r for r in self._records[name] if r.job.method == OURS])
@@ -63,14 +47,7 @@ class Findings:
         return found
 
     def weight_table(self) -> Table:
-        """
-        Write the weights of the views.
-
-        Returns
-        -------
-        Table
-            A row for each scenario and view.
-        """
+        """Write the weights of the views."""
         shown = self.weights()
         has_shares, has_words = any(w.shares is not None for w in shown.values()), any(self.study.views.values())
         first = ["view", "what it is"] if has_words else ["features"]
@@ -96,14 +73,7 @@ class Findings:
         return Table([*scenario, *header, *share], rows)
 
     def score_table(self) -> Table:
-        """
-        Write the scores of all methods.
-
-        Returns
-        -------
-        Table
-            A row for each scenario and method.
-        """
+        """Write the scores of all methods."""
         several, rows = len(self.study.scenarios) > 1, []
         for scenario in self._scenarios:
             methods = self._methods(scenario)
@@ -116,31 +86,12 @@ class Findings:
         return Table([*(["scenario"] if several else []), "method", *headers, "CPU seconds"], rows)
 
     def about_weights(self) -> list[str]:
-        """
-        Say which views matter, and how sure that is.
-
-        Returns
-        -------
-        list of str
-            Sentences.
-        """
+        """Say which views matter, and how sure that is."""
         several = len(self.study.pictured) > 1
         return [_about_weights(name, weights, several) for name, weights in self.weights().items()]
 
     def about_scores(self, most: int = 2) -> list[str]:
-        """
-        Say how ours compares.
-
-        Parameters
-        ----------
-        most : int
-            By how many of the scores: the first one, and then those of probabilities and densities.
-
-        Returns
-        -------
-        list of str
-            Sentences.
-        """
+        """Say how ours compares."""
         sentences = [
             self._comparison(scenario, name, score)
             for scenario in self._scenarios

@@ -24,21 +24,7 @@ _DRAWS = 10_000
 
 
 def choose_deviation(log_density: Callable[[float, Rows, Rows], float], folds: Sequence[tuple[Rows, Rows]]) -> float:
-    """
-    Choose the deviation of the intermediate outputs on folds of the training samples.
-
-    Parameters
-    ----------
-    log_density : callable
-        Maps a deviation, training rows and validation rows to the mean log predictive density of the latter.
-    folds : sequence of (ndarray of int, ndarray of int)
-        Training and validation rows, all of them training samples of the split.
-
-    Returns
-    -------
-    float
-        The deviation with the highest mean.
-    """
+    """Choose the deviation of the intermediate outputs on folds of the training samples."""
     # The kernels of a fold do not depend on the deviation.
     with shared_kernels(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -53,18 +39,7 @@ def describe_views(model: Any, X: Samples | None) -> dict[str, Any]:
     The weight of a view is the sum of the weights of its kernels, all of which have a unit diagonal; its deviation
     takes the covariances into account.
 
-    Parameters
-    ----------
-    model : BEMKLClassifier, BEMKLRegressor or BEMKLMultiTask
-        A fitted model with one set of kernel weights.
-    X : dict of ndarray of shape (n_samples, n_columns), or None
-        Training samples, for the shares; None leaves them out.
-
-    Returns
-    -------
-    dict
-        `views` with their names; `weights` and their posterior standard `deviations`; `largest`, the probability of
-        having the largest weight; and `shares` in how the outputs vary over the training samples.
+    Shapes: X (n_samples, n_columns).
     """
     state: State = model.posterior_
     moments = state.weights.moments(0)

@@ -29,21 +29,7 @@ _ONE_SPLIT = " A single split has neither deviation nor bold figures."
 
 
 def write_pages(folder: Path, records: Sequence[Record]) -> list[Path]:
-    """
-    Write a page and a picture for every study with results.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to write `study_<name>.md` and, if matplotlib is installed, `study_<name>.png`.
-    records : sequence of Record
-        Results of the experiment "studies".
-
-    Returns
-    -------
-    list of Path
-        The pages.
-    """
+    """Write a page and a picture for every study with results."""
     pages = []
     for name, study in ALL.items():
         findings = Findings(study, [record for record in records if record.job.data == name])

@@ -16,23 +16,7 @@ _RESOLUTION = 150
 
 
 def draw_weights(path: Path, weights: Mapping[str, ViewWeights], words: Mapping[str, str]) -> bool:
-    """
-    Draw weights of views, the largest first.
-
-    Parameters
-    ----------
-    path : Path
-        The file to write.
-    weights : dict of str to ViewWeights
-        Weights by scenario, of the same views; at most two.
-    words : dict of str to str
-        Words for each view.
-
-    Returns
-    -------
-    bool
-        Whether there is a picture: without matplotlib there is none.
-    """
+    """Draw weights of views, the largest first."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

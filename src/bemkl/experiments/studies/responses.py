@@ -20,25 +20,7 @@ from bemkl.kernels import KernelBank, KernelSpec
 
 
 def run_responses(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, float], float, dict[str, Any]]:
-    """
-    Fit and score one method.
-
-    Parameters
-    ----------
-    split : Split
-        Features and responses.
-    settings : dict of str to Any
-        The method.
-
-    Returns
-    -------
-    scores : dict of str to float
-        Scores of the test samples.
-    seconds : float
-        CPU time of the training, choices included.
-    details : dict of str to Any
-        Weights of ours, and what was chosen.
-    """
+    """Fit and score one method."""
     if settings["model"] == "ridge":
         with measured() as cost:
             kernels, kernels_test = _candidates(split, settings["kernels"])

@@ -24,30 +24,7 @@ class RidgeByFolds:
     Kernel and penalty have the smallest squared error on folds of the training samples. The errors on these folds also
     give the deviation of a prediction, one for all samples.
 
-    Parameters
-    ----------
-    kernels : sequence of ndarray of shape (n_train, n_train)
-        Kernels of the training samples.
-    y : ndarray of shape (n_train,) or (n_train, n_outputs)
-        Responses.
-
-    Attributes
-    ----------
-    chosen_ : int
-        Position of the chosen kernel.
-    penalty_ : float
-        The chosen penalty.
-
-    Examples
-    --------
-    >>> x = np.linspace(0.0, 3.0, 30)
-    >>> kernels = [np.outer(x, x), np.exp(-((x[:, None] - x) ** 2))]
-    >>> model = RidgeByFolds(kernels, np.sin(2.0 * x))
-    >>> model.chosen_, model.penalty_
-    (1, 0.0001)
-    >>> mean, deviation = model.predict(kernels[1][:2])
-    >>> mean.shape, deviation.shape
-    ((2,), (2,))
+    Shapes: kernels (n_train, n_train), y (n_train,) or (n_train, n_outputs).
     """
 
     def __init__(self, kernels: Sequence[Array], y: Array) -> None:
@@ -71,17 +48,7 @@ class RidgeByFolds:
         """
         Return means and deviations.
 
-        Parameters
-        ----------
-        K_test : ndarray of shape (n_test, n_train)
-            The chosen kernel between new samples and training samples.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_test,) or (n_test, n_outputs)
-            Predicted responses.
-        deviation : ndarray of the same shape
-            Their standard deviations.
+        Shapes: K_test (n_test, n_train); returns mean (n_test,) or (n_test, n_outputs).
         """
         mean = self._model.predict(K_test) * self._scale + self._offset
         deviation = np.broadcast_to(self._deviation, mean.shape)

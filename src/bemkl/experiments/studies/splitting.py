@@ -19,42 +19,14 @@ DRUG_FOLDS = 5
 
 
 def views_of(data: DataSet) -> Samples:
-    """
-    Return the views of a data set; of a table, every feature is one.
-
-    Parameters
-    ----------
-    data : DataSet
-        The data.
-
-    Returns
-    -------
-    dict of ndarray of shape (n_samples, n_columns)
-        The views.
-    """
+    """Return the views of a data set; of a table, every feature is one. Shapes: returns (n_samples, n_columns)."""
     if isinstance(data.X, dict):
         return data.X
     return {str(name): data.X[:, [column]] for column, name in enumerate(data.feature_names)}
 
 
 def cut_digits(data: DataSet, scenario: str, replication: int) -> Split:
-    """
-    Draw few training samples a class; more of them contain the fewer, and the test samples are the same.
-
-    Parameters
-    ----------
-    data : DataSet
-        Views and classes.
-    scenario : str
-        One of `PER_CLASS`.
-    replication : int
-        Seed.
-
-    Returns
-    -------
-    Split
-        The parts.
-    """
+    """Draw few training samples a class; more of them contain the fewer, and the test samples are the same."""
     rng = np.random.default_rng(replication)
     orders = [rng.permutation(np.flatnonzero(data.y == label)) for label in np.unique(data.y)]
     last = TEST_PER_CLASS + PER_CLASS[scenario]
@@ -63,23 +35,7 @@ def cut_digits(data: DataSet, scenario: str, replication: int) -> Split:
 
 
 def cut_tumours(data: DataSet, scenario: str, replication: int) -> Split:
-    """
-    Take the published split, or draw one from its training samples, with or without the protein view in the test.
-
-    Parameters
-    ----------
-    data : DataSet
-        Views and subtypes; only training samples have the view "protein".
-    scenario : str
-        One of the three scenarios.
-    replication : int
-        Seed; the published split has none.
-
-    Returns
-    -------
-    Split
-        The parts.
-    """
+    """Take the published split, or draw one from its training samples, with or without the protein view in the test."""
     assert data.train is not None
     X = views_of(data)
     complete = np.flatnonzero(data.train[0])
@@ -94,23 +50,7 @@ def cut_tumours(data: DataSet, scenario: str, replication: int) -> Split:
 
 
 def cut_cell_lines(data: DataSet, scenario: str, replication: int) -> Split:
-    """
-    Take one of five folds of the cell lines; every five replications they are drawn anew.
-
-    Parameters
-    ----------
-    data : DataSet
-        Views "ms", of which logarithms are taken, and "rppa", and responses to drugs.
-    scenario : str
-        Not used: there is only one.
-    replication : int
-        Number of the fold.
-
-    Returns
-    -------
-    Split
-        The parts.
-    """
+    """Take one of five folds of the cell lines; every five replications they are drawn anew."""
     seed, fold = divmod(replication, DRUG_FOLDS)
     folds = list(KFold(DRUG_FOLDS, shuffle=True, random_state=seed).split(data.y))
     X = {view: np.log1p(values) if view == "ms" else values for view, values in views_of(data).items()}
@@ -118,23 +58,7 @@ def cut_cell_lines(data: DataSet, scenario: str, replication: int) -> Split:
 
 
 def cut_music(data: DataSet, scenario: str, replication: int) -> Split:
-    """
-    Draw two thirds for training, with the view "timbre" divided by the kind of its columns.
-
-    Parameters
-    ----------
-    data : DataSet
-        Views "timbre" and "rhythm", and labels.
-    scenario : str
-        Not used: there is only one.
-    replication : int
-        Seed.
-
-    Returns
-    -------
-    Split
-        The parts.
-    """
+    """Draw two thirds for training, with the view "timbre" divided by the kind of its columns."""
     assert isinstance(data.feature_names, dict)
     is_cepstral = np.array(["mfcc" in name for name in data.feature_names["timbre"]])
     views = views_of(data)
@@ -146,23 +70,7 @@ def cut_music(data: DataSet, scenario: str, replication: int) -> Split:
 
 
 def cut_table(data: DataSet, scenario: str, replication: int) -> Split:
-    """
-    Draw 70 % of the rows for training.
-
-    Parameters
-    ----------
-    data : DataSet
-        A table and responses.
-    scenario : str
-        Not used: there is only one.
-    replication : int
-        Seed.
-
-    Returns
-    -------
-    Split
-        The parts.
-    """
+    """Draw 70 % of the rows for training."""
     order = np.random.default_rng(replication).permutation(len(data.y))
     train, test = np.split(order, [7 * len(order) // 10])
     return split_of(views_of(data), data.y, train, test)

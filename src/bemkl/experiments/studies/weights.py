@@ -21,42 +21,18 @@ class ViewWeights:
 
     Weights and deviations of each fit are divided by the sum of its absolute weights: their common scale depends on
     the deviation of the intermediate outputs and says nothing of the views.
-
-    Parameters
-    ----------
-    views : list of str
-        Names of the views.
-    means : ndarray of shape (n_splits, n_views)
-        Weights.
-    deviations : ndarray of shape (n_splits, n_views)
-        Their posterior standard deviations.
-    largest : ndarray of shape (n_splits, n_views)
-        Probabilities of having the largest weight.
-    shares : ndarray of shape (n_splits, n_views) or None
-        Shares in how the outputs vary over the training samples.
     """
 
-    views: list[str]
-    means: Array = field(repr=False)
-    deviations: Array = field(repr=False)
-    largest: Array = field(repr=False)
+    views: list[str]  # names of the views
+    means: Array = field(repr=False)  # (n_splits, n_views): weights
+    deviations: Array = field(repr=False)  # (n_splits, n_views): their posterior standard deviations
+    largest: Array = field(repr=False)  # (n_splits, n_views): probabilities of having the largest weight
+    # (n_splits, n_views): shares in how the outputs vary over the training samples
     shares: Array | None = field(repr=False)
 
     @classmethod
     def from_records(cls, records: Sequence[Record]) -> ViewWeights | None:
-        """
-        Read the weights from results.
-
-        Parameters
-        ----------
-        records : sequence of Record
-            Results of one method, which has weights, on the splits of one scenario.
-
-        Returns
-        -------
-        ViewWeights or None
-            The weights; None without results.
-        """
+        """Read the weights from results."""
         details = [record.outcome.details for record in records if "weights" in record.outcome.details]
         if not details:
             return None

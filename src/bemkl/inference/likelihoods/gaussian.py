@@ -17,19 +17,10 @@ from bemkl.inference.summaries import Predictor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GaussianOutput:
-    """
-    Observed responses with a gamma factor of their noise precision.
+    """Observed responses with a gamma factor of their noise precision."""
 
-    Parameters
-    ----------
-    target : ndarray of shape (n_outputs, n_samples)
-        Responses.
-    noise_precision : Gamma
-        Factor of the noise precision, one entry an output.
-    """
-
-    target: Array
-    noise_precision: Gamma
+    target: Array  # (n_outputs, n_samples): responses
+    noise_precision: Gamma  # factor of the noise precision, one entry an output
 
     @property
     def precision(self) -> Array:

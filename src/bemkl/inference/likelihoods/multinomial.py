@@ -30,24 +30,10 @@ class ConeNormal:
               \qquad Z = \int \mathcal{N}(u; 0, 1) \prod_{j \ne c} \Phi(u + m_c - m_j)\,\mathrm{d}u
 
     The integrand is log-concave in u: Gauss-Hermite nodes are placed around its mode, with its curvature there.
-
-    Parameters
-    ----------
-    location : ndarray of shape (n_classes, n_samples)
-        Means m before truncation.
-    label : ndarray of int of shape (n_samples,)
-        Own class c of each sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> even = ConeNormal(np.zeros((3, 1)), np.array([0]))
-    >>> float(np.exp(even.log_mass)[0].round(12)), even.mean.ravel().round(4)
-    (0.333333333333, array([ 0.8463, -0.4231, -0.4231]))
     """
 
-    location: Array
-    label: npt.NDArray[np.intp]
+    location: Array  # (n_classes, n_samples): means m before truncation
+    label: npt.NDArray[np.intp]  # (n_samples,): own class c of each sample
 
     @lazy_property
     def _moments(self) -> tuple[Array, Array, Array]:
@@ -130,19 +116,10 @@ def _terms(d: Array, slope: Array, others: npt.NDArray[np.bool_]) -> tuple[Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultinomialOutput:
-    """
-    Factor of the scores of all classes.
+    """Factor of the scores of all classes."""
 
-    Parameters
-    ----------
-    scores : ConeNormal
-        The scores, shape (n_classes, n_samples).
-    target : ndarray of shape (n_classes, n_samples)
-        Their means.
-    """
-
-    scores: ConeNormal
-    target: Array
+    scores: ConeNormal  # the scores, shape (n_classes, n_samples)
+    target: Array  # (n_classes, n_samples): their means
 
     @property
     def precision(self) -> Array:

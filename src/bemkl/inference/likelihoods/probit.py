@@ -42,19 +42,10 @@ class Scores(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProbitOutput:
-    """
-    Truncated normal factor of the scores f.
+    """Truncated normal factor of the scores f."""
 
-    Parameters
-    ----------
-    scores : Scores
-        One entry an output and sample, shape (n_outputs, n_samples).
-    target : ndarray of shape (n_outputs, n_samples)
-        Their means.
-    """
-
-    scores: Scores
-    target: Array
+    scores: Scores  # one entry an output and sample, shape (n_outputs, n_samples)
+    target: Array  # (n_outputs, n_samples): their means
 
     @property
     def precision(self) -> Array:

@@ -22,27 +22,11 @@ class PartlyTruncatedNormal:
     .. math:: q(f) = \mathcal{N}(f; m, 1)\,[\,|f| > \nu\,] / Z, \qquad Z = \Phi(m - \nu) + \Phi(-m - \nu)
 
     is a mixture of the two one-sided distributions with the shares of the mass.
-
-    Parameters
-    ----------
-    location : ndarray
-        Mean m before truncation.
-    sign : ndarray
-        Side that is kept, -1 or +1; 0 for both.
-    margin : ndarray
-        Threshold :math:`\nu`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> factor = PartlyTruncatedNormal(np.array([0.1, 2.0]), np.zeros(2), np.ones(2))
-    >>> factor.mean.round(3)
-    array([0.251, 2.282])
     """
 
-    location: Array
-    sign: Array
-    margin: Array
+    location: Array  # mean m before truncation
+    sign: Array  # side that is kept, -1 or +1; 0 for both
+    margin: Array  # threshold ν
 
     @property
     def _sides(self) -> tuple[TruncatedNormal, TruncatedNormal]:

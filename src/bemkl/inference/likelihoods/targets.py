@@ -12,17 +12,7 @@ def outputs_first(name: str, values: npt.ArrayLike) -> Array:
     """
     Check targets and give every output a row of its own.
 
-    Parameters
-    ----------
-    name : str
-        Argument to name in an error.
-    values : array_like of shape (n_samples,) or (n_samples, n_outputs)
-        What the user passed.
-
-    Returns
-    -------
-    ndarray of shape (n_outputs, n_samples)
-        A copy of the targets.
+    Shapes: values (n_samples,) or (n_samples, n_outputs); returns (n_outputs, n_samples).
     """
     array = finite_array(name, values)
     if array.ndim not in (1, 2) or 0 in array.shape:
