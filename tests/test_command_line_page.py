@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from bemkl.commands.program import program
-from bemkl.experiments.catalogue import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 
@@ -74,10 +73,3 @@ def test_the_commands_of_the_readme(tmp_path, monkeypatch):
 def write(path, header, rows):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
-
-
-def test_experiments_of_the_documentation_exist():
-    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
-    named = re.findall(r"^bemkl experiment (\S+)", text, re.M)
-    assert len(named) >= 6
-    assert set(named) <= {*EXPERIMENTS, "report"}

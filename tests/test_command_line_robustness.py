@@ -249,8 +249,7 @@ class TestErrors:
     def test_options(self):
         assert "See bemkl fit --help." in refused("fit", "--data", "x.csv")
         assert "No such command 'nothing'" in refused("nothing")
-        assert "Missing command" in refused("experiment")
-        assert "is not a valid integer" in refused("experiment", "table1", "--jobs", "many")
+        assert "is not a valid integer" in refused("fit", "--max-iter", "many")
         assert "'fish'" in refused("completion", "cmd")
         assert RED not in refused("fit", "--bank", RED)
 

@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -321,30 +319,12 @@ class TestAnswers:
     def test_completion(self):
         assert "_BEMKL_COMPLETE" in run("completion", "bash").stdout
 
-    def test_bench_runs_the_script_of_a_checkout(self, tmp_path):
-        script = """
-import argparse, pathlib
-parser = argparse.ArgumentParser()
-parser.add_argument("--repeats", type=int)
-parser.add_argument("--output", type=pathlib.Path)
-options = parser.parse_args()
-print("a table")
-(options.output / "bench.jsonl").write_text('{"seconds": %d}' % options.repeats)
-"""
-        (tmp_path / "benchmarks" / "results").mkdir(parents=True)
-        (tmp_path / "benchmarks" / "bench.py").write_text(script)
-        start = [sys.executable, "-c", "from bemkl.commands import main; main()", "bench"]
-        command = [*start, "--repeats", "7", "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-        assert json.loads(done.stdout) == [{"seconds": 7}]
-        assert done.stderr == "a table\n"
-
     def test_help_and_version(self):
         assert run("--version").stdout == f"bemkl, version {bemkl.__version__}\n"
         listed = run("--help").stdout
-        for name in ("fit", "predict", "weights", "evaluate", "compare", "explain", "report", "experiment", "bench"):
+        for name in ("fit", "predict", "weights", "evaluate", "compare", "explain", "report"):
             assert name in listed
-            assert name == "bench" or "--help" in run(name, "--help").stdout
+            assert "--help" in run(name, "--help").stdout
 
 
 class TestReport:

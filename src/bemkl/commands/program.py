@@ -25,8 +25,6 @@ _COMMANDS = {
     "compare": "Compare with single views, all columns together and the mean kernel, on the same folds.",
     "explain": "Show what each kernel contributes to predictions.",
     "report": "Write a page about a model.",
-    "experiment": "Repeat the paper's experiments, and ours.",
-    "bench": "Measure speed beside other packages.",
     "completion": "Print a script that completes commands and options in a shell.",
 }
 _INTERRUPT = "the fit was interrupted"

@@ -50,19 +50,10 @@ def refusal(error: Exception) -> Refusal:
         return _of_system(error)
     if isinstance(error, MemoryError):
         return Refusal(f"there is not enough memory ({error}).", "Take fewer samples, or landmarks.", _FAILED)
-    if isinstance(error, ValueError | ImportError) or _is_missing_data(error):
+    if isinstance(error, ValueError | ImportError):
         return Refusal(*_sentences(str(error)), _REFUSED)
     what = f"something unexpected, {type(error).__name__}: {error!s:.300}"
     return Refusal(what, "This is a fault of bemkl: run bemkl --debug and report what it prints.", _FAILED)
-
-
-def _is_missing_data(error: Exception) -> bool:
-    """Tell whether a data set was not found; the import is no work for errors of other kinds."""
-    if not isinstance(error, LookupError):
-        return False
-    from bemkl.datasets import DatasetNotFound
-
-    return isinstance(error, DatasetNotFound)
 
 
 def _of_click(error: click.ClickException) -> Refusal:

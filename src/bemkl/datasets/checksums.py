@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,15 +28,6 @@ def value_checksum(X: Array | dict[str, Array], y: npt.NDArray[Any]) -> str:
     rows = np.ascontiguousarray(codes.astype("<i8")).view(f"V{8 * codes.shape[1]}")
     digest = hashlib.sha256(repr(codes.shape).encode())
     digest.update(b"".join(sorted(rows.ravel().tolist())))
-    return digest.hexdigest()
-
-
-def array_checksum(arrays: Iterable[npt.NDArray[Any]]) -> str:
-    """Digest of arrays as they are, in their order."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 

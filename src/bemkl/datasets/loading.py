@@ -6,7 +6,6 @@ import difflib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from bemkl.datasets.catalogue import CATALOGUE, Entry
 from bemkl.datasets.checksums import value_checksum
@@ -14,7 +13,6 @@ from bemkl.datasets.directory import read_directory
 from bemkl.datasets.errors import DatasetNotFound, SourceUnavailable
 from bemkl.datasets.openml import read_openml
 from bemkl.datasets.packages import read_package
-from bemkl.datasets.published import read_published
 from bemkl.datasets.sets import DataSet
 from bemkl.datasets.values import Values
 
@@ -22,30 +20,27 @@ _VARIABLE = "BEMKL_DATA"
 _LENGTH = 12
 
 
-def load(name: str, data_home: str | os.PathLike[str] | None = None, check: bool = True) -> Any:
+def load(name: str, data_home: str | os.PathLike[str] | None = None, check: bool = True) -> DataSet:
     """
     Load a data set by its name.
 
     Sources are tried in this order: a folder, an installed package that carries the set, OpenML, which needs a network
-    and pandas. Values that differ from those of the catalogue are refused, and the next source is tried. Published
-    matrices are read from the folder only.
+    and pandas. Values that differ from those of the catalogue are refused, and the next source is tried.
 
     Parameters
     ----------
     name : str
         Name of the set, one of `names()`.
     data_home : str or path, optional
-        Folder with `<name>/<name>.csv` or `<name>/<name>.npz`, or with the files of published matrices in `<name>/`.
-        If None, the environment variable BEMKL_DATA names it, or there is none.
+        Folder with `<name>/<name>.csv` or `<name>/<name>.npz`. If None, the environment variable BEMKL_DATA names it,
+        or there is none.
     check : bool
-        Whether to refuse values with another checksum than the catalogue's; published matrices, of which no checksum is
-        known, are checked for their size.
+        Whether to refuse values with another checksum than the catalogue's.
 
     Returns
     -------
-    DataSet, MatrixSet or SplitMatrixSet
-        The set; published distances (flowers17, flowers102) are a MatrixSet, and kernels that come split by split
-        (caltech101) a SplitMatrixSet.
+    DataSet
+        The set.
 
     Raises
     ------
@@ -63,9 +58,11 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, check: bool
     >>> int(data.y.sum())
     212
     """
-    entry, folder = find_entry(name), _folder(data_home)
-    if entry.files:
-        return read_published(entry, folder, check)
+    return load_entry(_find_entry(name), data_folder(data_home), check)
+
+
+def load_entry(entry: Entry, folder: Path | None, check: bool) -> DataSet:
+    """Load a data set of any catalogue from the first source that has its values."""
     failures = []
     for source, read in _sources(entry, folder):
         try:
@@ -88,7 +85,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, check: bool
     )
 
 
-def find_entry(name: str) -> Entry:
+def _find_entry(name: str) -> Entry:
     """Look a name up in the catalogue."""
     if name in CATALOGUE:
         return CATALOGUE[name]
@@ -112,7 +109,7 @@ def _from_folder(entry: Entry, folder: Path | None) -> Values:
     return values
 
 
-def _folder(data_home: str | os.PathLike[str] | None) -> Path | None:
+def data_folder(data_home: str | os.PathLike[str] | None) -> Path | None:
     """Give the folder of the data sets, or None if none was named."""
     named, argument = (data_home, "data_home") if data_home is not None else (os.environ.get(_VARIABLE), _VARIABLE)
     if not named:

@@ -35,10 +35,10 @@ def describe() -> str:
 
     Examples
     --------
-    >>> print("\n".join(line[:88].rstrip() for line in describe().splitlines()[:3]))
-    name                rows  features         target                     where
-    breast              683   9                malignant                  directory, common-
-    bupaliver           345   6                selector 2                 directory, common-
+    >>> print("\n".join(line[:70].rstrip() for line in describe().splitlines()[:3]))
+    name        rows  features        target                    where
+    breast      683   9               malignant                 directory,
+    bupaliver   345   6               selector 2                directory,
     """
     header = ("name", "rows", "features", "target", "where", "licence")
     rows = [header, *(_row(entry) for entry in CATALOGUE.values())]
@@ -48,9 +48,7 @@ def describe() -> str:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    if entry.files:
-        features = f"{entry.columns} matrices"
-    elif isinstance(entry.columns, int):
+    if isinstance(entry.columns, int):
         features = str(entry.columns)
     else:
         features = f"{sum(entry.columns.values())} in {len(entry.columns)} views"
@@ -58,4 +56,4 @@ def _row(entry: Entry) -> tuple[str, ...]:
     where = ["directory", *([package] if package else [])]
     if recipe is not None:
         where.append("OpenML " + "+".join(str(number) for number in recipe.identifiers))
-    return entry.name, str(entry.rows or "-"), features, entry.target, ", ".join(where), entry.licence
+    return entry.name, str(entry.rows), features, entry.target, ", ".join(where), entry.licence

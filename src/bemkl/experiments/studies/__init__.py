@@ -1,6 +1,0 @@
-"""Studies beyond the paper: other data with several views, several labels or several responses."""
-
-from bemkl.experiments.studies.experiment import STUDIES
-from bemkl.experiments.studies.pages import write_pages
-
-__all__ = ["STUDIES", "write_pages"]
