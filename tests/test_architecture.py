@@ -194,9 +194,11 @@ def test_what_stays_in_the_checkout_knows_the_package_and_not_the_other_way(fold
         assert folder not in {module.split(".")[0] for module in imported_modules(path)}, path
 
 
-def test_the_wheel_has_the_package_only():
+def test_a_release_has_the_package_only():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/bemkl"]}
+    targets = settings["tool"]["hatch"]["build"]["targets"]
+    assert targets["wheel"] == {"packages": ["src/bemkl"]}
+    assert targets["sdist"]["include"] == ["/src", "/CHANGELOG.md", "/CITATION.cff"]
 
 
 @pytest.mark.parametrize("path", sorted((SOURCE / "inference").rglob("*.py")), ids=lambda path: path.stem)
