@@ -177,7 +177,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         refuse_arguments(self, unsupported)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        y = aligned_to(X, "y", y)
+        (y,) = aligned_to(X, {"y": y})
         with explained("y", "Pass a number for each sample, or a table with a column for each response."):
             responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         table = responses.reshape(len(responses), -1)
@@ -258,7 +258,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         float
             The coefficient of determination, averaged over the responses.
         """
-        y, sample_weight = aligned_to(X, "y", y), aligned_to(X, "sample_weight", sample_weight)
+        y, sample_weight = aligned_to(X, {"y": y, "sample_weight": sample_weight})
         return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:

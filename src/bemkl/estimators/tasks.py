@@ -48,7 +48,8 @@ def _aligned(X: Any) -> Any:
 
 def places_of_tasks(X: Any, task: Any) -> dict[Hashable, tuple[npt.NDArray[np.intp], Any]]:
     """Find the samples of each task. Shapes: task (n_samples,)."""
-    X, names = _aligned(X), _as_column(aligned_to(X, "task", task))
+    (task,) = aligned_to(X, {"task": task})
+    X, names = _aligned(X), _as_column(task)
     if names.ndim != 1 or len(names) != count_samples(X):
         raise ValueError(
             f"task: expected one task for each of the {count_samples(X)} samples, got shape {names.shape}."
@@ -79,13 +80,14 @@ def split_tasks(X: Any, y: Any, task: Any) -> Parts:
         pairs = {
             name: (
                 _aligned(samples),
-                None if y is None else aligned_to(samples, f"y of task {name!r}", y[name]),
+                None if y is None else aligned_to(samples, {f"y of task {name!r}": y[name]})[0],
             )
             for name, samples in X.items()
         }
     else:
+        y, task = aligned_to(X, {"y": y, "task": task})
         places = places_of_tasks(X, task)
-        targets = None if y is None else _as_column(aligned_to(X, "y", y))
+        targets = None if y is None else _as_column(y)
         if targets is not None and targets.shape != (count_samples(X),):
             raise ValueError(f"y: expected one target a sample, shape {(count_samples(X),)}, got {targets.shape}.")
         pairs = {

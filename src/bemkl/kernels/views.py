@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from bemkl.alignment import aligned_views
+from bemkl.alignment import Ids, aligned_views, ids_of, index_of
 from bemkl.arrays import Array, explained, real_array
 
 Columns = int | str | slice | Sequence[int] | Sequence[str] | Sequence[bool]
@@ -30,6 +30,7 @@ class Samples:
     take: Callable[[list[int]], Any]
     dtype: np.dtype[Any]  # precision that the kernels should have: float32 where all numbers came in it, else float64
     named: bool = True  # whether the names came with the samples; columns of arrays are only numbered
+    ids: Ids | None = None  # what the samples are called, the default range included, where they came in data frames
 
     def find(self, on: Groups) -> list[tuple[str, list[int]]]:
         """Return the groups of columns that a specification asks for."""
@@ -116,6 +117,7 @@ def read_samples(X: Any) -> Samples:
             "features",
             lambda at: _table_columns(X, [X.columns[j] for j in at]),
             _precision(kinds == {"float32"}),
+            ids=index_of(X),
         )
     if isinstance(X, np.ma.MaskedArray):
         return read_samples(real_array("X", X))
@@ -205,6 +207,7 @@ def _precision(single: Any) -> np.dtype[Any]:
 
 def _read_views(X: Mapping[Any, Any]) -> Samples:
     X = aligned_views({str(name): view for name, view in X.items()})
+    called = [ids for find in (ids_of, index_of) for view in X.values() if (ids := find(view)) is not None]
     flat = {str(name): np.ndim(view) == 1 for name, view in X.items()}
     strings = {str(name): flat[str(name)] and _are_strings(view) for name, view in X.items()}
     columns = all(flat.values()) and not any(strings.values())
@@ -231,7 +234,8 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
         return np.hstack(chosen)
 
     single = _precision(all(isinstance(view, list) or view.dtype == np.float32 for view in views.values()))
-    return Samples(tuple(views), n_samples, "features" if columns else "views", take, single)
+    kind, ids = "features" if columns else "views", next(iter(called), None)
+    return Samples(tuple(views), n_samples, kind, take, single, ids=ids)
 
 
 def split_missing(label: str, points: Any) -> tuple[Any, Array]:

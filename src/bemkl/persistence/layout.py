@@ -87,7 +87,12 @@ FITTED: dict[type, dict[str, Any]] = {
     },
     BEMKLClassifier: {"classes_": npt.NDArray[Any], "_several": bool},
     BEMKLMultiTask: _COMMON | {"tasks_": list[Any], "_fitted_tasks": list[FittedTask]},
-    KernelBank: {"groups_": list[FittedGroup], "kernel_names_": list[str], "n_features_in_": int},
+    KernelBank: {
+        "groups_": list[FittedGroup],
+        "kernel_names_": list[str],
+        "n_features_in_": int,
+        "_basis_ids": list[str] | None,
+    },
     KernelRepair: {"scales_": dict[str, float], "negative_": dict[str, Array]},
     MixedKernels: {"bank_": KernelBank, "repair_": KernelRepair},
 }
