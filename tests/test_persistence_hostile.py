@@ -341,7 +341,6 @@ class TestNames:
 
         refused(changed_tree(content, plant), "KernelFunction.*fields that fit one another")
 
-
     @pytest.mark.parametrize(
         "change",
         [

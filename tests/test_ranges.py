@@ -135,3 +135,15 @@ def test_a_fit_that_leaves_the_range_ends_in_a_sentence(monkeypatch):
     monkeypatch.setattr("bemkl.inference.engine.lower_bound_terms", lambda problem, state: {"output": np.nan})
     with pytest.raises(ValueError, match="X, y: the fit has left the range of floating point: the lower bound is not"):
         fit(BEMKLRegressor())
+
+
+@pytest.mark.parametrize("text", [["CGTTAA", "CCTCC"], None])
+def test_responses_whose_squares_are_zero(text):
+    samples = np.array([[197.25], [-139.3]]) if text is None else {"text": text}
+    responses = np.array([[-8.8e-161, 1.06e-160], [7.4e-161, 9.6e-161]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bank = on("linear") if text is None else None
+        model = BEMKLRegressor(bank, normalize_y=False, acceleration=None).fit(samples, responses)
+        table = model.summary()
+    assert np.isfinite(table.select_dtypes(float).to_numpy()).all()

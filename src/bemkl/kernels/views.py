@@ -183,11 +183,15 @@ def _table_columns(table: Any, columns: list[Any]) -> Any:
 
 def _are_strings(values: Any) -> bool:
     """Tell a view of sequences, where None or NaN is a missing one, from numbers."""
-    if np.asarray(values).dtype.kind not in "OUT":
+    if not _are_objects(values):
         return False
     return any(isinstance(value, str) for value in values) and all(
         isinstance(value, str) or _is_missing(value) for value in values
     )
+
+
+def _are_objects(values: Any) -> bool:
+    return np.asarray(values).dtype.kind in "OUT"
 
 
 def _is_missing(value: Any) -> bool:
@@ -208,8 +212,8 @@ def _precision(single: Any) -> np.dtype[Any]:
 def _read_views(X: Mapping[Any, Any]) -> Samples:
     X = aligned_views({str(name): view for name, view in X.items()})
     called = [ids for find in (ids_of, index_of) for view in X.values() if (ids := find(view)) is not None]
-    flat = {str(name): np.ndim(view) == 1 for name, view in X.items()}
-    strings = {str(name): flat[str(name)] and _are_strings(view) for name, view in X.items()}
+    flat = {name: np.ndim(view) == 1 for name, view in X.items()}
+    strings = {name: flat[name] and _are_strings(view) for name, view in X.items()}
     columns = all(flat.values()) and not any(strings.values())
     views: dict[str, Any] = {}
     for name, view in zip(flat, X.values(), strict=True):
@@ -220,7 +224,8 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
         else:
             try:
                 samples = read_samples(view)
-                views[name] = samples.take(list(range(len(samples.names))))
+                points = samples.take(list(range(len(samples.names))))
+                views[name] = points if isinstance(points, list) else _numbers("X", points)
             except ValueError as error:
                 raise ValueError(f"X, view {name!r}: {error}") from None
     n_samples = _common_size({name: len(view) for name, view in views.items()})
@@ -233,7 +238,10 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
             raise ValueError('on: views of strings cannot be joined with others. Name one view, or use "each".')
         return np.hstack(chosen)
 
-    single = _precision(all(isinstance(view, list) or view.dtype == np.float32 for view in views.values()))
+    # Sequences have no precision, also where all those of some samples are missing and might be numbers.
+    without = {name for name, view in X.items() if flat[name] and _are_objects(view) and all(map(_is_missing, view))}
+    numbers = [view for name, view in views.items() if not isinstance(view, list) and name not in without]
+    single = _precision(all(view.dtype == np.float32 for view in numbers))
     kind, ids = "features" if columns else "views", next(iter(called), None)
     return Samples(tuple(views), n_samples, kind, take, single, ids=ids)
 

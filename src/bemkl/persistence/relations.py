@@ -98,7 +98,9 @@ def _classes_fit(model: BEMKLClassifier) -> bool:
         return True
     outputs = len(model._scale)
     expected = outputs if model._several else max(2, outputs)
-    return len(model.classes_) == expected and all(map(is_plain_name, model.classes_.tolist()))
+    # Dates are plain in an array of their own type, whatever Python makes of them.
+    classes = model.classes_
+    return len(classes) == expected and (classes.dtype.kind in "mM" or all(map(is_plain_name, classes.tolist())))
 
 
 def _task_fits(task: FittedTask) -> bool:
