@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_views, ids_of, index_of
-from bemkl.arrays import Array, explained, real_array
+from bemkl.arrays import Array, explained, real_array, refuse_unread
 
 Columns = int | str | slice | Sequence[int] | Sequence[str] | Sequence[bool]
 Groups = Columns | Mapping[str, Columns]
@@ -105,7 +105,7 @@ def read_samples(X: Any) -> Samples:
     """Look at samples of any kind."""
     if is_views(X):
         return _read_views(X)
-    _refuse_lazy(X)
+    refuse_unread("X", X)
     if hasattr(X, "columns"):
         columns = tuple(str(name) for name in X.columns)
         if len(set(columns)) < len(columns):
@@ -119,8 +119,6 @@ def read_samples(X: Any) -> Samples:
             _precision(kinds == {"float32"}),
             ids=index_of(X),
         )
-    if isinstance(X, np.ma.MaskedArray):
-        return read_samples(real_array("X", X))
     # Rows of NaN are missing views, and infinities are found where the kernel of a group is computed.
     with explained("X", "Pass a table of numbers with a row for each sample."):
         array = check_array(X, accept_sparse="csc", ensure_all_finite=False, input_name="X")
@@ -129,12 +127,6 @@ def read_samples(X: Any) -> Samples:
     if issparse(array):
         return Samples(names, array.shape[0], "features", lambda at: array[:, at].toarray(), single, False)
     return Samples(names, len(array), "features", lambda at: array[:, at], single, False)
-
-
-def _refuse_lazy(X: Any) -> None:
-    """Refuse a data frame whose values are not there yet."""
-    if hasattr(X, "collect") and not hasattr(X, "shape"):
-        raise ValueError(f"X: expected a data frame with its values, got a {type(X).__name__}. Collect it first.")
 
 
 def is_views(X: Any) -> bool:
@@ -149,7 +141,7 @@ def count_samples(X: Any) -> int:
         if len(set(sizes.values())) > 1:
             aligned_views(X)  # names the samples that are missing, where views have ids
         return _common_size(sizes)
-    _refuse_lazy(X)
+    refuse_unread("X", X)
     with explained("X", "Pass a table with a row for each sample, all of one length."):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     return int(shape[0]) if shape else 0
