@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bemkl.alignment import is_default, text_of
+from bemkl.alignment import Ids, is_default, text_of
 from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import build_kernels, build_matrices
 from bemkl.kernels.factored import FactoredStack
@@ -61,6 +61,8 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     >>> bank.transform([[0.5, 0.5]]).shape
     (1, 3, 5)
     """
+
+    _basis_ids: Ids | None = None  # ids of the basis points, where they have some
 
     def __init__(self, specs: Sequence[KernelSpec], *, standardise: bool = False, scaling: str | None = None) -> None:
         self.specs = specs
@@ -255,7 +257,7 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
         A model that computes its own kernels has no use for them, and its file should not say who its samples are.
         """
-        self._basis_ids: Any = None
+        self.__dict__.pop("_basis_ids", None)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """
@@ -291,8 +293,9 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.n_features_in_ = len(samples.names)
         ids = None if samples.ids is None or is_default(samples.ids) else samples.ids
         # As text, so that a saved bank and this one name basis points alike.
-        texts = None if ids is None else [text_of(ids[row]) for row in np.arange(len(ids))[rows]]
-        self._basis_ids = texts
+        self.forget_ids()
+        if ids is not None:
+            self._basis_ids = [text_of(ids[row]) for row in np.arange(len(ids))[rows]]
         if is_views(X):
             self.feature_names_in_ = np.array(samples.names, dtype=object)
         else:

@@ -87,12 +87,7 @@ FITTED: dict[type, dict[str, Any]] = {
     },
     BEMKLClassifier: {"classes_": npt.NDArray[Any], "_several": bool},
     BEMKLMultiTask: _COMMON | {"tasks_": list[Any], "_fitted_tasks": list[FittedTask]},
-    KernelBank: {
-        "groups_": list[FittedGroup],
-        "kernel_names_": list[str],
-        "n_features_in_": int,
-        "_basis_ids": list[str] | None,
-    },
+    KernelBank: {"groups_": list[FittedGroup], "kernel_names_": list[str], "n_features_in_": int},
     KernelRepair: {"scales_": dict[str, float], "negative_": dict[str, Array]},
     MixedKernels: {"bank_": KernelBank, "repair_": KernelRepair},
 }
@@ -100,7 +95,7 @@ FITTED: dict[type, dict[str, Any]] = {
 
 OPTIONAL: dict[type, dict[str, Any]] = {
     BEMKLEstimator: {"kernel_inclusion_": Array, "feature_names_in_": npt.NDArray[Any], "files_": Recipe},
-    KernelBank: {"feature_names_in_": npt.NDArray[Any]},
+    KernelBank: {"feature_names_in_": npt.NDArray[Any], "_basis_ids": list[str]},
 }
 """Attributes that some fits give to them."""
 
