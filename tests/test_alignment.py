@@ -1,11 +1,16 @@
 """Rows that carry ids belong together by these, whatever their order; other ids are refused."""
 
+from uuid import UUID
+from zipfile import ZipFile
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from bemkl import (
     BEMKLClassifier,
@@ -19,6 +24,7 @@ from bemkl import (
     stack_kernels,
 )
 from bemkl.alignment import rows_of
+from bemkl.evaluation import cross_predict, predict_held_out
 
 RNG = np.random.default_rng(0)
 IDS = [f"sample {i:02d}" for i in range(30)]
@@ -219,3 +225,172 @@ def test_ids_of_any_kind(ids):
 
 def test_places_of_ids():
     assert_array_equal(rows_of([2, "b", None], ["b", None, 3]), [-1, 0, 1])
+
+
+MANY_KINDS = {
+    "dates": pd.date_range("2020-01-01", periods=30),
+    "fractions": pd.Index(np.arange(30) * 0.5),
+    "tuples": pd.MultiIndex.from_tuples([(i, "x") for i in range(30)]),
+    "UUIDs": pd.Index([UUID(int=i) for i in range(30)]),
+    "NumPy's numbers": pd.Index([np.int64(i + 3) for i in range(30)], dtype=object),
+    "with a NaN": pd.Index([float("nan"), *range(29)]),
+    "with NA": pd.Index([pd.NA, *IDS[1:]], dtype=object),
+    "lists": pd.Index([[i] for i in range(30)]),
+}
+
+
+@pytest.mark.parametrize("kind", list(MANY_KINDS))
+class TestKinds:
+    """Ids of any type: what pandas holds in an index."""
+
+    def test_columns_of_kernels_that_are_saved_or_not(self, kind, tmp_path):
+        index, order = MANY_KINDS[kind], RNG.permutation(30)
+        kernel = KERNELS["gene"].set_axis(index).set_axis(index, axis=1)
+        model = BEMKLRegressor("precomputed", tol=1e-3).fit({"k": kernel}, TARGET.set_axis(index).iloc[order])
+        straight = BEMKLRegressor("precomputed", tol=1e-3).fit({"k": kernel.to_numpy()}, TARGET.to_numpy())
+        assert model.lower_bound_ == straight.lower_bound_
+        others = pd.Index([*index.tolist()[:29], "stranger"], dtype=object, tupleize_cols=False)
+        save_model(model, tmp_path / "model.skops")
+        for found in (model, load_model(tmp_path / "model.skops")):
+            assert_allclose(found.predict({"k": kernel.iloc[:5, order]}), model.predict({"k": kernel.iloc[:5]}))
+            with pytest.raises(ValueError, match="columns of X: expected the ids of the training samples, but it l"):
+                found.predict({"k": kernel.set_axis(others, axis=1)})
+
+    def test_targets(self, kind):
+        index, order = MANY_KINDS[kind], RNG.permutation(30)
+        expected = BEMKLRegressor(tol=1e-3).fit(GENE.to_numpy(), TARGET.to_numpy())
+        for y in (TARGET.set_axis(index), TARGET.set_axis(index).iloc[order]):
+            assert BEMKLRegressor(tol=1e-3).fit(GENE.set_axis(index), y).lower_bound_ == expected.lower_bound_
+
+
+class TestOneFrame:
+    """A data frame alone is one kernel, as in a list of them."""
+
+    def test_rows_and_columns_in_another_order(self):
+        kernel = KERNELS["gene"]
+        expected = BEMKLRegressor("precomputed", tol=1e-3).fit([kernel], TARGET)
+        found = BEMKLRegressor("precomputed", tol=1e-3).fit(kernel[SHUFFLED], TARGET.loc[SHUFFLED])
+        assert found.lower_bound_ == expected.lower_bound_
+        turned = found.predict(kernel.iloc[:5][SHUFFLED])
+        assert_array_equal(turned, expected.predict([kernel.iloc[:5]]))
+        assert stack_kernels(kernel).column_ids == IDS
+
+    def test_other_samples(self):
+        model = BEMKLRegressor("precomputed", tol=1e-3).fit(KERNELS["gene"], TARGET)
+        with pytest.raises(ValueError, match="columns of X: expected the ids of the training samples"):
+            model.predict(KERNELS["gene"].rename(columns={"sample 00": "x"}))
+
+    def test_a_frame_of_polars_goes_by_order(self):
+        kernel = KERNELS["gene"]
+        model = BEMKLRegressor("precomputed", tol=1e-3).fit(pl.from_pandas(kernel), TARGET.to_numpy())
+        assert_allclose(model.predict(pl.from_pandas(kernel.iloc[:3])), model.predict(kernel.iloc[:3].to_numpy()))
+
+
+class TestBankInPipeline:
+    """A stack that a bank returns carries the ids of the samples and of the basis points."""
+
+    BANK = KernelBank([KernelSpec("gaussian", "each", {"width": 1.0})])
+
+    @pytest.mark.parametrize("samples", [GENE, {"gene": GENE, "lipid": LIPID.loc[SHUFFLED]}])
+    def test_ids(self, samples, tmp_path):
+        bank = clone(self.BANK)
+        stack = bank.fit_transform(samples, basis=[3, 8, 1])
+        assert (stack.row_ids, stack.column_ids) == (IDS, [IDS[3], IDS[8], IDS[1]])
+        save_model(bank, tmp_path / "bank.skops")
+        new = GENE.iloc[:4] if samples is GENE else {"gene": GENE.iloc[:4], "lipid": LIPID.iloc[:4]}
+        for ready in (bank, load_model(tmp_path / "bank.skops")):
+            assert (ready.transform(new).row_ids, ready.transform(new).column_ids) == (IDS[:4], stack.column_ids)
+
+    def test_targets_in_another_order(self):
+        expected = make_pipeline(self.BANK, BEMKLRegressor("precomputed")).fit(GENE, TARGET)
+        found = make_pipeline(self.BANK, BEMKLRegressor("precomputed")).fit(GENE, TARGET.loc[SHUFFLED])
+        assert_array_equal(found.predict(GENE), expected.predict(GENE))
+        assert found.score(GENE, TARGET.loc[SHUFFLED]) == pytest.approx(expected.score(GENE, TARGET))
+        with pytest.raises(ValueError, match="y: expected the ids of X, but it lacks 'sample 00'"):
+            found.fit(GENE, TARGET.rename(index={"sample 00": "x"}))
+
+    def test_the_default_range(self):
+        pipeline, table, y = make_pipeline(self.BANK, BEMKLRegressor("precomputed")), *map(_renumbered, (GENE, TARGET))
+        with pytest.raises(ValueError, match="the same numbers in another order"):
+            pipeline.fit(table, y.sample(frac=1.0, random_state=0))
+        for targets in (y, TARGET, TARGET.to_numpy()):
+            assert np.isfinite(cross_val_score(pipeline, table, targets, cv=3)).all()
+
+    def test_columns_in_another_order(self):
+        bank = clone(self.BANK)
+        model = BEMKLRegressor("precomputed").fit(bank.fit_transform(GENE), TARGET)
+        order = RNG.permutation(30)
+        stack = bank.transform(GENE.iloc[:4])
+        assert_array_equal(model.predict(stack[:, order]), model.predict(stack))
+
+    def test_a_model_with_a_bank_keeps_no_ids(self, tmp_path):
+        save_model(BEMKLRegressor(self.BANK, tol=1e-3).fit(GENE, TARGET), tmp_path / "model.skops")
+        with ZipFile(tmp_path / "model.skops") as archive:
+            assert not any(b"sample 07" in archive.read(name) for name in archive.namelist())
+
+
+def _renumbered(table):
+    return table.reset_index(drop=True)
+
+
+class TestSamplesWithoutIds:
+    """Whatever carries ids is held to one another: the first input that has some leads."""
+
+    TASK = pd.Series(np.where(np.arange(30) % 2, "odd", "even"), index=IDS)
+
+    @pytest.mark.parametrize("X", [GENE.to_numpy(), _renumbered(GENE), {"gene": GENE.to_numpy()}])
+    def test_targets_and_others(self, X):
+        expected = BEMKLMultiTask(tol=1e-3).fit(GENE, TARGET, task=self.TASK)
+        found = BEMKLMultiTask(tol=1e-3).fit(GENE.to_numpy(), TARGET, task=self.TASK.loc[SHUFFLED])
+        assert found.lower_bound_ == expected.lower_bound_
+        assert found.score(GENE.to_numpy(), TARGET, self.TASK.loc[SHUFFLED]) == pytest.approx(
+            expected.score(GENE, TARGET, self.TASK)
+        )
+        weights = pd.Series(RNG.uniform(size=30), index=IDS)
+        for model, y in MODELS[:2]:
+            fitted = clone(model).fit(X, y)
+            score = fitted.score(X, y, sample_weight=weights)
+            assert fitted.score(X, y, sample_weight=weights.loc[SHUFFLED]) == pytest.approx(score)
+            with pytest.raises(ValueError, match="sample_weight: expected the ids of y, but it lacks 'sample 00'"):
+                fitted.score(X, y, sample_weight=weights.rename({"sample 00": "x"}))
+
+    def test_held_out_predictions(self):
+        views = {"gene": GENE, "lipid": LIPID.loc[SHUFFLED]}
+        model = BEMKLRegressor(tol=1e-3)
+        straight = {"gene": GENE, "lipid": LIPID}
+        found, expected = (cross_predict(model, X, y) for X, y in ((views, TARGET.loc[SHUFFLED]), (straight, TARGET)))
+        assert_array_equal(found.y, expected.y)
+        assert_array_equal(found.predicted, expected.predicted)
+        fitted = clone(model).fit(GENE, TARGET)
+        assert_array_equal(predict_held_out(fitted, GENE, TARGET.loc[SHUFFLED]).y, TARGET)
+
+
+class TestNumbersAndTheirText:
+    """The ids 100 and "100" are one; numbers that nothing spells are places."""
+
+    TABLE = GENE.set_axis([str(100 + i) for i in range(30)])
+    NUMBERED = TARGET.set_axis(range(100, 130))
+
+    def test_the_same_ids(self):
+        expected = BEMKLRegressor(tol=1e-3).fit(self.TABLE, TARGET.to_numpy())
+        order = RNG.permutation(30)
+        assert BEMKLRegressor(tol=1e-3).fit(self.TABLE, self.NUMBERED.iloc[order]).lower_bound_ == expected.lower_bound_
+        kernel = KERNELS["gene"].set_axis(range(100, 130)).set_axis(self.TABLE.index, axis=1)
+        turned = kernel.iloc[:, order]
+        model = BEMKLRegressor("precomputed", tol=1e-3).fit(turned, self.NUMBERED)
+        assert model.lower_bound_ == BEMKLRegressor("precomputed", tol=1e-3).fit(kernel, self.NUMBERED).lower_bound_
+
+    def test_another_set(self):
+        with pytest.raises(ValueError, match="y: expected the ids of X, but it lacks '100' and X lacks 130"):
+            BEMKLRegressor().fit(self.TABLE, TARGET.set_axis(range(101, 131)))
+
+    def test_the_default_range_beside_its_text_in_another_order(self):
+        shuffled = GENE.set_axis([str(i) for i in RNG.permutation(30)])
+        with pytest.raises(ValueError, match="the same numbers in another order"):
+            BEMKLRegressor().fit(shuffled, _renumbered(TARGET))
+
+    @pytest.mark.parametrize("table", [GENE, TABLE, _renumbered(GENE)])
+    @pytest.mark.parametrize("y", [LABEL, _renumbered(LABEL), LABEL.to_numpy()])
+    def test_folds(self, table, y):
+        if table is not self.TABLE or y is not LABEL:
+            cross_val_score(BEMKLClassifier(tol=1e-3), table, y, cv=3, error_score="raise")

@@ -58,7 +58,7 @@ ARROWS = {
         "persistence",
     },
     "plots": {"arrays", "kernels"},
-    "evaluation": {"arrays", "kernels", "estimators", "evaluation"},
+    "evaluation": {"alignment", "arrays", "kernels", "estimators", "evaluation"},
     "report": {"__version__", "arrays", "kernels", "estimators", "evaluation", "plots", "report"},
     "datasets": {"arrays", "exceptions", "files", "datasets"},
     "commands": {

@@ -35,7 +35,7 @@ print("importing", file=sys.stderr, flush=True)
 try:
     time.sleep(60)
 except KeyboardInterrupt:
-    raise ImportError("numpy is not there")
+    raise ImportError("it is not there")
 """
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full here")
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of this kind are not on Windows")
@@ -212,6 +212,7 @@ class TestOutput:
         (tmp_path / "two").symlink_to("one")
         assert "its links lead in a circle" in refused("predict", *data, "-o", tmp_path / "one")
         assert "it is a link to two" in refused("weights", tmp_path / "one")
+        assert "its links lead in a circle" in refused("predict", *data, "-o", tmp_path / "one" / "below" / "p.csv")
         (tmp_path / "away").symlink_to("nowhere/file.csv")
         text = refused("predict", *data, "-o", tmp_path / "away")
         assert f"a link to {tmp_path}/nowhere/file.csv, and there is no folder '{tmp_path}/nowhere'" in text
@@ -227,15 +228,40 @@ class TestOutput:
 
 
 class TestInterrupts:
+    def installed(self, folder, *names):
+        """Return a script as installed packages have it, and surroundings in which some modules are slow."""
+        (folder / "bemkl").write_text("import sys\nfrom bemkl.commands import main\nSLOW = 0\nsys.exit(main())\n")
+        for name in names:
+            (folder / f"{name}.py").write_text(SLOW_MODULE)
+        path = f"{folder}{os.pathsep}{Path(bemkl.__file__).parents[1]}"
+        return [sys.executable, str(folder / "bemkl")], os.environ | {"PYTHONPATH": path}
+
+    def interrupted(self, command, surroundings):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=surroundings) as process:
+            assert process.stderr.readline() == "importing\n"
+            process.send_signal(signal.SIGINT)
+            assert process.communicate()[1] == ""
+            assert process.returncode == 130
+
     @needs_signals
-    def test_while_modules_are_imported(self, tmp_path):
-        (tmp_path / "numpy.py").write_text(SLOW_MODULE)
-        path = f"{tmp_path}{os.pathsep}{Path(bemkl.__file__).parents[1]}"
-        process = start("weights", __file__, env=os.environ | {"PYTHONPATH": path})
-        assert process.stderr.readline() == "importing\n"
-        process.send_signal(signal.SIGINT)
-        assert process.communicate()[1] == ""
-        assert process.returncode == 130
+    @pytest.mark.parametrize("name", ["click", "traceback", "numpy", "scipy", "sklearn", "skops"])
+    def test_while_modules_are_imported(self, name, tmp_path):
+        script, surroundings = self.installed(tmp_path, name)
+        self.interrupted([*script, "weights", __file__], surroundings)
+
+    @needs_signals
+    def test_before_the_program_begins(self, tmp_path):
+        """Between the import of the package and its main function, and in the last of its modules to be imported."""
+        script, surroundings = self.installed(tmp_path, "slow")
+        whole = (tmp_path / "bemkl").read_text()
+        (tmp_path / "bemkl").write_text(whole.replace("SLOW = 0", "import slow"))
+        self.interrupted(script, surroundings)
+
+    @needs_signals
+    def test_a_program_that_imports_the_commands_keeps_its_interrupts(self):
+        code = "import signal, bemkl.commands; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        assert done.stdout == "True\n"
 
     def test_while_a_command_works(self, data, monkeypatch):
         def interrupt(*arguments, **options):

@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import sys
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -194,3 +195,16 @@ def test_the_site_can_be_configured():
     patterns = settings["include_patterns"]
     assert all(any(fnmatch(name_of(page), pattern) for pattern in patterns) for page in SITE)
     assert (ROOT / f"{settings['root_doc']}.md").exists()
+
+
+def test_every_line_that_installs_works_from_a_checkout():
+    """Before a release there is no bemkl to download: what is installed is the checkout, or somebody else's package."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    sources = [*PAGES, ROOT / "SECURITY.md", *(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in sources)
+    found = re.findall(r"pip install +(?:-[-\w]+ +)*(?:\\?[\"'])?([^\s\"'`)\\]+)", text)
+    assert len(found) > 5
+    for target in {name.rstrip(".,;:") or "." for name in found}:
+        path, _, chosen = target.partition("[")
+        assert path == "." or (re.fullmatch("[a-z0-9-]+", path) and not path.startswith("bemkl")), target
+        assert path != "." or set(chosen.rstrip("]").split(",")) - {""} <= set(extras), target

@@ -440,3 +440,10 @@ def test_user_input_is_not_changed():
     kernels = SQUARE.copy()
     kernels.setflags(write=False)
     BEMKLRegressor("precomputed", tol=1e-3).fit(kernels, y).predict(kernels)
+
+
+def test_a_view_of_dates_beside_numbers():
+    dates = np.array([["2024-01-01"], ["2024-01-02"], ["2024-01-03"]], dtype="datetime64[s]")
+    bank = KernelBank([KernelSpec("gaussian", {"group": [0, 1]}, {"width": 1.0})])
+    with pytest.raises(ValueError, match=r"X, view 'one': X: expected real numbers, got dtype datetime64\[s\]"):
+        BEMKLClassifier(bank).fit({"one": dates, "two": np.arange(3.0)}, [0, 1, 1])

@@ -1,6 +1,9 @@
 """Files become samples, and what is wrong with one is said in two lines."""
 
 import csv
+import io
+import tracemalloc
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -270,6 +273,27 @@ class TestMatrices:
         assert "all entries are zero" in problem(read_matrices, tmp_path / "zero.npy")
         np.savez(tmp_path / "empty.npz", s=1.0)
         assert "no matrix of numbers" in problem(read_matrices, tmp_path / "empty.npz")
+
+    def test_a_file_has_as_much_in_it_as_it_claims(self, tmp_path):
+        """Memory is not taken for what a header says, but for what follows it."""
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6)})
+        (tmp_path / "K.npy").write_bytes(header.getvalue() + bytes(64))
+        with zipfile.ZipFile(tmp_path / "K.npz", "w") as archive:
+            archive.writestr("K.npy", header.getvalue() + bytes(64))
+        savemat(tmp_path / "whole.mat", {"K": np.eye(4)}, do_compression=False)
+        whole = (tmp_path / "whole.mat").read_bytes()
+        large = (10**6).to_bytes(4, "little")
+        (tmp_path / "K.mat").write_bytes(whole.replace((4).to_bytes(4, "little") * 2, large * 2))
+        tracemalloc.start()
+        said = [problem(read_matrices, tmp_path / f"K.{ending}") for ending in ("npy", "npz", "mat")]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20e6
+        assert all(
+            "its header says float64 of shape (1000000, 1000000), and only 64 bytes" in line for line in said[:2]
+        )
+        assert "a matrix of shape (1000000, 1000000) has 16 numbers" in said[2]
 
 
 class TestRepairs:

@@ -116,3 +116,12 @@ def test_a_missing_row_is_no_number():
         kernels = bank.fit_transform({"counts": values}).dense().values
         assert_array_equal(bank.transform({"counts": values}).dense().values, kernels)
     assert_array_equal(kernels[:, 0], 0.0)
+
+
+def test_sequences_that_are_all_missing_leave_the_precision_alone():
+    """A sample alone may lack its sequence: its kernels have the precision of the others all the same."""
+    single = np.array([[-1.0], [0.0], [2.0]], dtype=np.float32)
+    model = BEMKLClassifier().fit({"one": single, "text": [None, "GTCCTG", "GGAGCTGA"]}, [0, 1, 1])
+    among = model.decision_function({"one": single, "text": [None, "GTCCTG", "GGAGCTGA"]})
+    alone = model.decision_function({"one": single[:1], "text": [None]})
+    np.testing.assert_allclose(alone, among[:1], rtol=1e-12)

@@ -266,3 +266,12 @@ def test_a_calibrated_model(tmp_path):
     names = ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"]
     again = load_model(tmp_path / "model.skops", trusted=names)
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
+def test_dates_as_classes(unit, tmp_path):
+    days = np.array(["2024-01-01", "2024-01-02", "2024-01-03"], dtype=f"datetime64[{unit}]")
+    X = np.arange(6.0)[:, None]
+    model = BEMKLClassifier(tol=1e-3).fit(X, days.repeat(2))
+    save_model(model, tmp_path / "model.skops")
+    assert np.array_equal(load_model(tmp_path / "model.skops").predict(X), model.predict(X))

@@ -341,6 +341,34 @@ class TestNames:
 
         refused(changed_tree(content, plant), "KernelFunction.*fields that fit one another")
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"__module__": "{}.x"},
+            {"__module__": "{}."},
+            {"__module__": "bemkl.kernels.__main__"},
+            {"__class__": "."},
+            {"__class__": ".."},
+            {"__class__": ""},
+            {"__class__": "{}.x"},
+        ],
+    )
+    def test_a_name_does_not_decide_what_is_imported(self, change, content, refused, monkeypatch):
+        def find(name, package=None):
+            raise AssertionError(f"{name} was looked for")
+
+        tree = json.loads(unpacked(content)["schema.json"])
+        ours = [path for path in paths_of_nodes(tree) if at(tree, path)["__module__"].startswith("bemkl.")]
+        assert len(ours) > 20
+        monkeypatch.setattr("importlib.import_module", find)
+        for path in ours[::5]:
+
+            def alter(tree, path=path):
+                here = at(tree, path)
+                here.update({key: value.format(here[key]) for key, value in change.items()})
+
+            refused(changed_tree(content, alter), "refers to|its parts cannot be read|was altered|stands for")
+
 
 class TestGoodFiles:
     def test_sparse_matrices_in_a_pipeline_are_loaded(self, tmp_path):

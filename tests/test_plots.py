@@ -173,5 +173,5 @@ def test_refused_with_a_sentence(name):
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "bemkl\[plot\]"'):
+    with pytest.raises(ImportError, match=r"plots need matplotlib\. Install it: pip install matplotlib$"):
         plot_bound([-1.0])

@@ -1,5 +1,7 @@
 """Numbers from users have a stated range: beyond it there is a sentence, and within it a finite model."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from bemkl.kernels import DenseStack
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 2))
+FAMILIES = ["nonnegative", "factorized", "spike_slab"]
 Y = X[:, 0] + 0.1 * RNG.normal(size=12)
 
 
@@ -75,6 +78,32 @@ def test_deviations_within_the_range(deviation, acceleration):
     assert np.isfinite(model.predict_interval(X)).all()
 
 
+@pytest.mark.parametrize("deviation", [1e-3, 1.0, 1e3, "learn"])
+@pytest.mark.parametrize(
+    "prior", [(1e6, 1e6), (1e8, 1e8), (1e10, 1e10), (1e12, 1.0), (1e20, 1e20), (1e20, 1.0), (1, 1e20)]
+)
+def test_precise_targets(prior, deviation):
+    """Digits are used up where the noise is far below the deviation of the intermediate outputs: nothing falls then."""
+    samples = np.random.default_rng(0).normal(size=(20, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BEMKLRegressor(noise_prior=prior, intermediate_std=deviation).fit(samples, samples[:, 0])
+    assert model.converged_
+    assert np.isfinite(model.lower_bounds_).all()
+    fall, rounding = -np.diff(model.lower_bounds_), 1e-9 * np.abs(model.lower_bounds_[1:])
+    assert (fall <= rounding).all()
+    assert np.isfinite(model.predict_interval(samples)).all()
+
+
+@pytest.mark.parametrize("options", [{"acceleration": None}, *({"weights": w} for w in FAMILIES), {"tol": None}])
+def test_precise_targets_with_any_options(options):
+    samples = np.random.default_rng(0).normal(size=(20, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BEMKLRegressor(noise_prior=(1e8, 1e8), max_iter=200, **options).fit(samples, samples[:, 0])
+    assert (np.diff(model.lower_bounds_) >= -1e-9 * np.abs(model.lower_bounds_[1:])).all()
+
+
 def test_columns_out_of_range():
     with pytest.raises(ValueError, match=r"^X, all features: expected numbers of at most 1e\+50 .*Standardise"):
         fit(BEMKLRegressor(on("linear")), 1e200 * X)
@@ -106,3 +135,15 @@ def test_a_fit_that_leaves_the_range_ends_in_a_sentence(monkeypatch):
     monkeypatch.setattr("bemkl.inference.engine.lower_bound_terms", lambda problem, state: {"output": np.nan})
     with pytest.raises(ValueError, match="X, y: the fit has left the range of floating point: the lower bound is not"):
         fit(BEMKLRegressor())
+
+
+@pytest.mark.parametrize("text", [["CGTTAA", "CCTCC"], None])
+def test_responses_whose_squares_are_zero(text):
+    samples = np.array([[197.25], [-139.3]]) if text is None else {"text": text}
+    responses = np.array([[-8.8e-161, 1.06e-160], [7.4e-161, 9.6e-161]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bank = on("linear") if text is None else None
+        model = BEMKLRegressor(bank, normalize_y=False, acceleration=None).fit(samples, responses)
+        table = model.summary()
+    assert np.isfinite(table.select_dtypes(float).to_numpy()).all()

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from bemkl.report import report_page
 from bemkl.report.bootstrap import bootstrap_intervals, weighted_scores
 from bemkl.report.calibration import LEVELS, coverage, reliability
 from bemkl.report.confusion import count_confusions
+from bemkl.report.scores import read_scores
 from bemkl.report.similarity import alignments
 
 VOID = {"meta", "link", "input", "br"}
@@ -566,3 +568,20 @@ def test_whole_table_shows_without_script(opened, three_page, tmp_path):
     assert not find(opened, "#search").is_displayed()
     frame = "const frame = document.querySelector('.tall'); return frame.scrollHeight - frame.clientHeight"
     assert opened.execute_script(frame) == 0
+
+
+def test_the_interval_of_a_share_has_a_width_where_all_are_right():
+    """38 of 38 right say that most are, and not that all will be: Wilson's interval, [1 / (1 + z² / n), 1]."""
+    y = np.array(["a", "b"] * 19)
+    probability = np.where(y[:, None] == ["a", "b"], 0.9, 0.1)
+    held_out = HeldOut(y, y, np.array(["a", "b"]), probability=probability, decision=probability[:, 1] - 0.5)
+    scores = {score.name: score for score in read_scores(held_out)}
+    accuracy = scores["accuracy"]
+    assert (accuracy.value, accuracy.high) == (1.0, pytest.approx(1.0))
+    assert accuracy.low == pytest.approx(1.0 / (1.0 + 1.959964**2 / 38))
+    none_right = {score.name: score for score in read_scores(replace(held_out, decision=-held_out.decision))}
+    assert (none_right["accuracy"].value, none_right["accuracy"].low) == (0.0, pytest.approx(0.0))
+    assert none_right["accuracy"].high == pytest.approx(1.0 - accuracy.low)
+    model = BEMKLClassifier(tol=1e-3).fit(np.arange(38.0)[:, None] % 2, y)
+    page = report_page(model, np.arange(38.0)[:, None] % 2, held_out=held_out, origin="folds")
+    assert re.search(r"accuracy.*?1\.000.*?0\.908 to 1\.000", page, re.DOTALL)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_array
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GroupKFold, cross_val_score
 
-from bemkl import BEMKLClassifier
+from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -79,3 +80,78 @@ def test_several_labels():
     expected = accuracy_score(labels, model.predict(X))
     for y in (labels, labels.tolist(), csr_array(labels), pd.DataFrame(labels), labels > 0):
         assert model.score(X, y) == pytest.approx(expected)
+
+
+class TestExplainedShare:
+    """Scores of responses are held to what fits are."""
+
+    MODEL = BEMKLRegressor(tol=1e-3).fit(X, X[:, 0])
+
+    @pytest.mark.parametrize(
+        ("y", "sentence"),
+        [
+            (X[:, 0] * 1e300, r"expected numbers of at most 1e\+50 in size, got .*Use another unit"),
+            ([float("nan")] * len(X), "contains NaN.* Pass a number for each sample"),
+            ([None] * len(X), "contains NaN.* Pass a number for each sample"),
+            (None, r"expected responses of shape \(30,\), got None\. Pass those of the samples in X"),
+            ("abc", "could not convert string to float.*Pass a number"),
+            (X[:3, 0], r"expected responses of shape \(30,\), as the predictions have, got shape \(3,\)\. Pass"),
+            (X, r"expected responses of shape \(30,\), as the predictions have, got shape \(30, 3\)"),
+            (np.ma.masked_greater(X[:, 0], 0.0), "got a masked array.*Fill or remove"),
+            (pl.DataFrame({"y": X[:, 0]}).lazy(), "expected a data frame with its values, got a LazyFrame. Collect"),
+        ],
+    )
+    @pytest.mark.filterwarnings("error")
+    def test_targets(self, y, sentence):
+        with pytest.raises(ValueError, match=f"^y: .*{sentence}"):
+            self.MODEL.score(X, y)
+        several = BEMKLMultiTask(tol=1e-3).fit({"a": X}, {"a": X[:, 0]})
+        with pytest.raises(ValueError, match="y"):
+            several.score({"a": X}, {"a": y})
+
+    @pytest.mark.parametrize(
+        ("weights", "sentence"),
+        [
+            (np.ones(3), r"expected 30 weights, .*got shape \(3,\).* Pass a weight for each sample"),
+            (-np.ones(30), "none below zero"),
+            (np.zeros(30), "not all zero"),
+            (np.full(30, 1e300), r"expected numbers of at most 1e\+50 in size"),
+            ([None] * 30, "expected finite numbers"),
+            ("abc", "expected real numbers"),
+        ],
+    )
+    @pytest.mark.filterwarnings("error")
+    def test_weights(self, weights, sentence):
+        for model, y in ((self.MODEL, X[:, 0]), (BEMKLClassifier(tol=1e-3).fit(X, X[:, 0] > 0), X[:, 0] > 0)):
+            with pytest.raises(ValueError, match=f"^sample_weight: .*{sentence}"):
+                model.score(X, y, sample_weight=weights)
+
+    def test_it_is_the_coefficient_of_determination(self):
+        weights = np.arange(30.0)
+        expected = r2_score(X[:, 0], self.MODEL.predict(X), sample_weight=weights)
+        for y in (X[:, 0], X[:, :1], pd.Series(X[:, 0]), pl.Series(X[:, 0]), X[:, 0].tolist()):
+            assert self.MODEL.score(X, y, sample_weight=weights) == expected
+        both = BEMKLRegressor(tol=1e-3).fit(X, X)
+        assert both.score(X, X) == r2_score(X, both.predict(X))
+
+
+class TestTargetsOfPolars:
+    LABELS = ["a", "b"] * 15
+
+    @pytest.mark.parametrize(("row", "values"), [(29, [*LABELS[:29], None]), (0, [None, *LABELS[1:]])])
+    def test_missing_labels(self, row, values):
+        with pytest.raises(ValueError, match=rf"y: label {row} is missing\. Leave that sample out, or pass unlabeled="):
+            BEMKLClassifier().fit(X, pl.Series(values))
+        assert BEMKLClassifier(unlabeled=None, tol=1e-3).fit(X, pl.Series(values)).classes_.tolist() == ["a", "b"]
+
+    @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["a", "b"])])
+    def test_labels(self, kind):
+        model = BEMKLClassifier(tol=1e-3).fit(X, pl.Series(self.LABELS, dtype=kind))
+        assert model.lower_bound_ == BEMKLClassifier(tol=1e-3).fit(X, self.LABELS).lower_bound_
+
+    @pytest.mark.parametrize("model", [BEMKLClassifier(), BEMKLClassifier(unlabeled=None), BEMKLRegressor()])
+    def test_what_is_not_computed_yet(self, model):
+        with pytest.raises(ValueError, match=r"y: expected a data frame with its values, got a LazyFrame\. Collect it"):
+            model.fit(X, pl.DataFrame({"y": self.LABELS}).lazy())
+        with pytest.raises(ValueError, match=r"y: got a masked array.* Fill or remove"):
+            model.fit(X, np.ma.masked_equal([0, 1] * 15, 1))

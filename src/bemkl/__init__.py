@@ -1,6 +1,6 @@
 """Bayesian efficient multiple kernel learning."""
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # checkers of types take it for true; typing itself would be most of what this imports
 
 __all__ = [
     "BEMKLClassifier",

@@ -32,6 +32,16 @@ def explained(name: str, advice: str) -> Iterator[None]:
         raise kind(f"{name}: {said.rstrip('.')}. {advice}") from None
 
 
+def refuse_unread(name: str, values: Any) -> None:
+    """Refuse values that are not there: those of a data frame that is yet to be computed, and masked ones."""
+    if hasattr(values, "collect") and not hasattr(values, "shape"):
+        raise ValueError(
+            f"{name}: expected a data frame with its values, got a {type(values).__name__}. Collect it first."
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name}: got a masked array, and missing values cannot be used. Fill or remove them first.")
+
+
 def finite_array(name: str, values: Any) -> Array:
     """Convert user input to a float64 array and refuse anything that is not a finite number."""
     array = real_array(name, values).astype(np.float64, copy=False)
@@ -41,8 +51,7 @@ def finite_array(name: str, values: Any) -> Array:
 
 def real_array(name: str, values: Any) -> npt.NDArray[Any]:
     """Convert user input to an array of real numbers, in the precision that it came in."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(f"{name}: got a masked array, and missing values cannot be used. Fill or remove them first.")
+    refuse_unread(name, values)
     try:
         array = np.asarray(values)
         if array.dtype == object:

@@ -316,7 +316,7 @@ def _axes(ax: Any, *, height: float = 3.2, width: float = 6.0) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ImportError('plots need matplotlib. Install it with: pip install "bemkl[plot]"') from None
+        raise ImportError("plots need matplotlib. Install it: pip install matplotlib") from None
     _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
     return ax
 

@@ -23,6 +23,9 @@ NAME = "api"
 LIMIT = 30
 """Seconds after which a case is too slow."""
 
+_FITS = ("other.fit(", "straight.fit(", "other_pipeline.fit(", "straight_pipeline.fit(", "select_by_bound(")
+"""How questions begin that fit again, which may be refused."""
+
 draw = problems.problem
 simpler = OF_PROBLEMS
 
@@ -84,7 +87,7 @@ def _finding(here: Session) -> tuple[Finding, str]:
         return Finding("fault", what, here.question.partition("(")[0]), str(*detail)
     except QuestionError as raised:
         found = of_error(raised.__cause__ or raised)
-        again = here.question.startswith(("other.fit(", "straight.fit(", "select_by_bound("))
+        again = here.question.startswith(_FITS)
         if fitted and not again and found.kind == "refusal" and not _leaves_samples_out(here.case):
             found = replace(found, kind="refusal after a fit")
         return found, str(raised.__cause__)[:500]

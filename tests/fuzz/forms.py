@@ -26,6 +26,10 @@ SAME = {
     "frame": "pd.DataFrame(V).add_prefix('c')",
     "frame with other index": "pd.DataFrame(V, index=np.arange(len(V))[::-1] * 7).add_prefix('c')",
     "frame with one index": "pd.DataFrame(V, index=['s'] * len(V)).add_prefix('c')",
+    "frame with dates as ids": "pd.DataFrame(V, index=pd.date_range('2024', periods=len(V))).add_prefix('c')",
+    "frame with fractions as ids": "pd.DataFrame(V, index=np.arange(len(V)) * 0.5).add_prefix('c')",
+    "frame with text as ids": "pd.DataFrame(V, index=[str(7 * i) for i in range(len(V))][::-1]).add_prefix('c')",
+    "frame with a missing id": "pd.DataFrame(V, index=[np.nan, *range(1, len(V))]).add_prefix('c')",
     "frame without names": "pd.DataFrame(V)",
     "nullable frame": "pd.DataFrame(V).add_prefix('c').astype('Float64')",
     "polars": "pl.DataFrame(V, schema=[f'c{j}' for j in range(V.shape[1])])",
@@ -92,6 +96,11 @@ STACKS = {
     "whole numbers": "[np.nan_to_num(K).astype(np.int64) for K in V]",
     "one matrix": "V[0]",
     "frames": "{f'k{m}': pd.DataFrame(K) for m, K in enumerate(V)}",
+    "frames with ids": "[pd.DataFrame(K).add_prefix('c').add_prefix('r', axis=0) for K in V]",
+    "frames with dates as ids": "[pd.DataFrame(K, columns=pd.date_range('2024', periods=K.shape[1])) for K in V]",
+    "one frame": "pd.DataFrame(V[0])",
+    "one frame with ids": "pd.DataFrame(V[0]).add_prefix('c')",
+    "one frame of polars": "pl.DataFrame(V[0])",
 }
 """Forms of kernel matrices V, shape (n_kernels, n_rows, n_columns)."""
 
@@ -128,7 +137,58 @@ ODD_TARGETS = {
     "scalar": "1.0",
     "nested": "[[value] * (1 + place % 2) for place, value in enumerate(V)]",
     "dict": "dict(enumerate(V))",
+    "polars with a gap": "pl.Series([*V[:-1], None], strict=False)",
+    "polars that begins with a gap": "pl.Series([None, *V[1:]], strict=False)",
+    "lazy polars": "pl.DataFrame({'y': np.ones(len(V))}).lazy()",
+    "masked": "np.ma.masked_array(np.ones(len(V)), np.arange(len(V)) % 2)",
 }
+
+IDS = {
+    "text": ("pd.Index([f's{i}' for i in range(N)])", ""),
+    "numbers": ("pd.Index(np.arange(N) + 3)", ""),
+    "numbers beside text": ("pd.Index(np.arange(N) + 3)", ".map(str)"),
+    "text beside numbers": ("pd.Index([str(i + 3) for i in range(N)])", ".map(int)"),
+    "numbers as objects": ("pd.Index([np.int64(i + 3) for i in range(N)], dtype=object)", ""),
+    "fractions": ("pd.Index(np.arange(N) * 0.5)", ""),
+    "dates": ("pd.date_range('2024', periods=N)", ""),
+    "periods": ("pd.period_range('2024', periods=N, freq='D')", ""),
+    "tuples": ("pd.MultiIndex.from_product([range(N), ['x']])", ""),
+    "UUIDs": ("pd.Index([__import__('uuid').UUID(int=i) for i in range(N)])", ""),
+    "a NaN": ("pd.Index([np.nan, *range(1, N)])", ""),
+    "a None": ("pd.Index([None, *(f's{i}' for i in range(1, N))], dtype=object)", ""),
+}
+"""Ids of N samples, and what makes of them those that come beside: of another type, and yet the same."""
+
+SCORED = {
+    "as they are": "y",
+    "huge": "np.full(N, 1e300)",
+    "NaN": "np.full(N, np.nan)",
+    "None": "None",
+    "text": "'abc'",
+    "names": "['a'] * N",
+    "too short": "np.ones(1)",
+    "column": "np.ones((N, 1))",
+    "wide": "np.ones((N, 7))",
+    "lazy": "pl.DataFrame({'y': np.ones(N)}).lazy()",
+    "masked": "np.ma.masked_array(np.ones(N), np.arange(N) % 2)",
+    "complex": "np.ones(N) * 1j",
+}
+"""Targets of N samples that a model is scored with."""
+
+WEIGHTS = {
+    "ones": "np.ones(N)",
+    "nothing": "None",
+    "huge": "np.full(N, 1e300)",
+    "small": "np.full(N, 1e-300)",
+    "negative": "-np.ones(N)",
+    "zeros": "np.zeros(N)",
+    "NaN": "np.full(N, np.nan)",
+    "text": "'abc'",
+    "too long": "np.ones(N + 1)",
+    "gaps": "[None] * N",
+    "column": "np.ones((N, 1))",
+}
+"""Weights of N samples that a score has."""
 
 TABLES_OF_TARGETS = {
     "array": "np.array(V)",

@@ -13,7 +13,16 @@ ESTIMATORS = {kind.__name__: kind for kind in (BEMKLClassifier, BEMKLRegressor, 
 Values = tuple[list[str], list[str], list[str]]
 _PRIOR: Values = (
     ["'dense'", "'sparse'", "(1.0, 1.0)", "(10.0, 0.1)", "(0.01, 100.0)", "(1e-3, 1e3)", "[2, 3]"],
-    ["(1e-100, 1e100)", "(1e-300, 1e300)", "(1e300, 1.0)", "(1.0, 1e300)", "(1e10, 1e-10)", "(1e-5, 1e-5)"],
+    [
+        "(1e-100, 1e100)",
+        "(1e-300, 1e300)",
+        "(1e300, 1.0)",
+        "(1.0, 1e300)",
+        "(1e10, 1e-10)",
+        "(1e-5, 1e-5)",
+        "(1e8, 1e8)",
+        "(1e20, 1.0)",
+    ],
     ["'spars'", "(0.0, 1.0)", "(1.0,)", "None", "(np.nan, 1.0)", "(-1.0, 1.0)", "1.0", "(np.inf, 1.0)"],
 )
 VALUES: dict[str, Values] = {

@@ -16,6 +16,7 @@ Part = dict[str, Any]
 _SIZES = [2, 3, 4, 5, 6, 8, 12, 15, 20, 25, 40]
 _TARGETS = {"BEMKLClassifier": targets.labels, "BEMKLRegressor": targets.responses, "BEMKLMultiTask": targets.of_tasks}
 EXTRAS = ("twice", "warm", "rows in another order", "as an array", "saved", "pickled", "shared", "selected")
+EXTRAS += ("by ids", "scored")
 """Questions that need another fit or a file; a case has few of them."""
 
 
@@ -37,6 +38,11 @@ def problem(seed: int) -> Case:
     if several:
         _add_tasks(draw, case, n)
     case["extras"] = [name for name in EXTRAS if draw.maybe(0.06)]
+    case["ids"] = forms.IDS[draw.one_of(list(forms.IDS))]
+    case["scores"] = [
+        (forms.SCORED[draw.one_of(list(forms.SCORED))], forms.WEIGHTS[draw.one_of(list(forms.WEIGHTS))])
+        for _ in range(3)
+    ]
     return case
 
 

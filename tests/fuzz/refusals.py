@@ -20,6 +20,7 @@ from .options import VALUES
 DOCUMENTED_WARNINGS = [
     (ConvergenceWarning, r"max_iter=\d+ was reached"),
     (UserWarning, r"unlabeled: no sample in y is marked"),
+    (UserWarning, r"y: the labels .* were not there in training"),
     (UserWarning, r"The number of unique classes is greater than"),
     (DataConversionWarning, r"A column-vector y was passed"),
     (UserWarning, r"X (has|does not have valid) feature names, but"),

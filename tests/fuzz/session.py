@@ -74,6 +74,7 @@ def constants(case: Case) -> Iterator[tuple[str, Any]]:
         if "task" in query:
             yield f"new{number}_task", _hashable(query["task"])
     yield "Y", case["target"]["values"]
+    yield "N", len(case["target"]["values"])
     if "task" in case:
         yield "task", _hashable(case["task"]["values"])
 

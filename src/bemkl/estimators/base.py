@@ -278,6 +278,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Hold arrays to scikit-learn's rules; data frames, dicts and lists of kernels are read elsewhere."""
         if is_views(X) or isinstance(X, KernelStack) or (self._precomputed and isinstance(X, list | tuple)):
             return X
+        if self._precomputed and hasattr(X, "columns") and hasattr(X, "shape"):
+            return stack_kernels(X)
         if hasattr(X, "collect") or hasattr(X, "columns"):
             read_samples(X)
             return X

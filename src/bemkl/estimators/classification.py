@@ -196,7 +196,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         refuse_arguments(self, unsupported)
         if self.multiclass not in _MULTICLASS:
             raise ValueError(f"multiclass: expected one of {', '.join(_MULTICLASS)}; got {self.multiclass!r}.")
-        y = aligned_to(X, "y", y)
+        (y,) = aligned_to(X, {"y": y})
         classes, signs, several = encode_labels(type(self).__name__, y, self.unlabeled)
         likelihoods, labels = self._likelihoods(classes, signs, several)
         pool_prior = gamma_prior("pool_prior", self.pool_prior)
@@ -340,7 +340,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             that was not there in training counts as wrong, with a warning.
         """
         found = self.predict(X)
-        y, sample_weight = aligned_to(X, "y", y), aligned_to(X, "sample_weight", sample_weight)
+        y, sample_weight = aligned_to(X, {"y": y, "sample_weight": sample_weight})
         if self._several:
             return share_of_rows(y, found, sample_weight)
         return share_of_labels(y, found, self.classes_, self.unlabeled, sample_weight)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d
 
-from bemkl.arrays import Array, explained
+from bemkl.arrays import Array, explained, refuse_unread
 
 
 def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], Array, bool]:
@@ -23,6 +23,7 @@ def encode_labels(name: str, y: Any, unlabeled: Any) -> tuple[npt.NDArray[Any], 
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    refuse_unread("y", y)
     if not isinstance(unlabeled, bool | np.bool_) or unlabeled:
         return _encode_some(y, unlabeled)
     with explained("y", "Pass a label for each sample, or a table of zeros and ones for several labels a sample."):
@@ -51,6 +52,8 @@ def of_one_kind(y: Any) -> Any:
         raise ValueError("y: some labels are missing. Leave those samples out, or pass unlabeled=None.")
     if isinstance(y, Mapping):
         raise ValueError("y: expected a label for each sample, got a dict. Pass its values, in the order of X.")
+    # Data frames other than pandas' say in ways of their own what is missing, and arrays say None.
+    y = np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "iloc") else y
     values = np.array(y, dtype=object) if isinstance(y, list | tuple) else y
     if getattr(values, "ndim", 0) != 1 or getattr(getattr(values, "dtype", None), "kind", "") != "O":
         return y

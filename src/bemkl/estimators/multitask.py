@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +22,8 @@ from bemkl.estimators.parameters import (
     probability_of,
     read_priors,
 )
-from bemkl.estimators.responses import normalised
+from bemkl.estimators.responses import explained_share, normalised
+from bemkl.estimators.shares import share_of_labels
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
 from bemkl.estimators.summary import weight_intervals
 from bemkl.estimators.tasks import FittedTask, check_task_types, places_of_tasks, refuse_other_kernels, split_tasks
@@ -278,8 +278,8 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
 
         def deviation(here: FittedTask, samples: Any) -> Any:
-            found = [prediction.variance.max(axis=1) for prediction in self._moments(here, samples)]
-            return np.sqrt(np.concatenate(found)) * here.scale
+            variances = np.concatenate([part.variance.max(axis=1) for part in self._moments(here, samples)])
+            return np.sqrt(variances) * here.scale
 
         return self._each_task(X, task, deviation)
 
@@ -324,8 +324,11 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         scores = []
         for name, (samples, targets) in split_tasks(X, y, task).items():
             found = self.predict({name: samples})[name]
-            measure = r2_score if self._find(name).classes is None else accuracy_score
-            scores.append(measure(targets, found))
+            classes = self._find(name).classes
+            with explained(f"task {name!r}", "Pass targets of the kind that the task had in training."):
+                scores.append(
+                    explained_share(targets, found) if classes is None else share_of_labels(targets, found, classes)
+                )
         return float(np.mean(scores))
 
     def weight_intervals(self, coverage: float = 0.95) -> Array:

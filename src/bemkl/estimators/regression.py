@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_array
 
 from bemkl.alignment import aligned_to
-from bemkl.arrays import Array, explained
+from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.parameters import gamma_prior, interval_width
-from bemkl.estimators.responses import normalised
+from bemkl.estimators.responses import explained_share, normalised, read_responses
 from bemkl.inference import Gaussian
 from bemkl.kernels import KernelBank
 
@@ -177,9 +176,8 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         refuse_arguments(self, unsupported)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        y = aligned_to(X, "y", y)
-        with explained("y", "Pass a number for each sample, or a table with a column for each response."):
-            responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        (y,) = aligned_to(X, {"y": y})
+        responses = read_responses(y)
         table = responses.reshape(len(responses), -1)
         values, offset, scale = normalised(table, normalise=self.normalize_y)
         noise = gamma_prior("noise_prior", self.noise_prior)
@@ -258,8 +256,8 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         float
             The coefficient of determination, averaged over the responses.
         """
-        y, sample_weight = aligned_to(X, "y", y), aligned_to(X, "sample_weight", sample_weight)
-        return float(super().score(X, y, sample_weight))
+        y, sample_weight = aligned_to(X, {"y": y, "sample_weight": sample_weight})
+        return explained_share(y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         """Add that there may be several responses."""

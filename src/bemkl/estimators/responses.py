@@ -1,10 +1,26 @@
-"""From responses of any unit to numbers that the priors suit."""
+"""From responses of any unit to numbers that the priors suit, and how much of them predictions explain."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from bemkl.arrays import Array, refuse_out_of_range, standard_moments
+import numpy as np
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_array
+
+from bemkl.arrays import Array, explained, refuse_out_of_range, refuse_unread, standard_moments
+from bemkl.estimators.shares import weights_of
+
+_ANOTHER_UNIT = "Use another unit, or take logarithms."
+
+
+def read_responses(y: Any) -> Array:
+    """Read responses. Shapes: returns (n_samples,) or (n_samples, n_outputs)."""
+    refuse_unread("y", y)
+    with explained("y", "Pass a number for each sample, or a table with a column for each response."):
+        responses: Array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    refuse_out_of_range("y", responses, _ANOTHER_UNIT)
+    return responses
 
 
 def normalised(responses: Array, *, normalise: bool) -> tuple[Array, Array, Array]:
@@ -14,9 +30,27 @@ def normalised(responses: Array, *, normalise: bool) -> tuple[Array, Array, Arra
     Shapes: responses (n_samples, n_outputs); returns normalised (n_samples, n_outputs), offset (n_outputs,), scale
     (n_outputs,).
     """
-    refuse_out_of_range("y", responses, "Use another unit, or take logarithms.")
+    refuse_out_of_range("y", responses, _ANOTHER_UNIT)
     if not normalise:
         n_outputs = responses.shape[1]
         return responses, np.zeros(n_outputs), np.ones(n_outputs)
     offset, scale = standard_moments(responses)
     return (responses - offset) / scale, offset, scale
+
+
+def explained_share(y: Any, found: Array, sample_weight: Any = None) -> float:
+    """
+    Return the share of the variance that predictions explain, averaged over the responses.
+
+    Shapes: y (n_samples,) or (n_samples, n_outputs), found the same, sample_weight (n_samples,).
+    """
+    if y is None:
+        raise ValueError(f"y: expected responses of shape {found.shape}, got None. Pass those of the samples in X.")
+    responses = read_responses(y)
+    if responses.reshape(len(responses), -1).shape != found.reshape(len(found), -1).shape:
+        raise ValueError(
+            f"y: expected responses of shape {found.shape}, as the predictions have, got shape {responses.shape}. Pass "
+            "a number for each sample of X and each response of training."
+        )
+    weights = None if sample_weight is None else weights_of(sample_weight, np.ones(len(found), dtype=bool))
+    return float(r2_score(responses.reshape(found.shape), found, sample_weight=weights))

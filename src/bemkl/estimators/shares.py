@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bemkl.arrays import Array, explained, finite_array
+from bemkl.arrays import Array, explained, finite_array, refuse_out_of_range, refuse_unread
 from bemkl.estimators.labels import is_missing, labelled
 
 
 def share_of_labels(
-    y: Any, found: npt.NDArray[Any], classes: npt.NDArray[Any], unlabeled: Any, sample_weight: Any = None
+    y: Any, found: npt.NDArray[Any], classes: npt.NDArray[Any], unlabeled: Any = False, sample_weight: Any = None
 ) -> float:
     """
     Return the share of samples whose label was predicted.
 
     Shapes: y (n_samples,), found (n_samples,), classes (n_classes,), sample_weight (n_samples,).
     """
+    refuse_unread("y", y)
     with explained("y", "Pass a label for each sample of X."):
         labels = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -44,6 +45,7 @@ def share_of_rows(y: Any, found: npt.NDArray[Any], sample_weight: Any = None) ->
 
     Shapes: y (n_samples, n_labels), found (n_samples, n_labels), sample_weight (n_samples,).
     """
+    refuse_unread("y", y)
     table = np.asarray(y.toarray() if hasattr(y, "toarray") else y)
     labels = finite_array("y", table.astype(np.float64) if table.dtype == bool else table)
     if labels.shape != found.shape or not np.isin(labels, (0.0, 1.0)).all():
@@ -56,15 +58,21 @@ def share_of_rows(y: Any, found: npt.NDArray[Any], sample_weight: Any = None) ->
     return _weighted(right, sample_weight, np.ones(len(right), dtype=bool))
 
 
+def weights_of(sample_weight: Any, there: npt.NDArray[np.bool_]) -> Array:
+    """Read the weights of samples, of which some count. Shapes: there (n_samples,); returns (n_samples,)."""
+    weights = np.ones(len(there)) if sample_weight is None else finite_array("sample_weight", sample_weight)
+    refuse_out_of_range("sample_weight", weights, "Divide them by the largest one.")
+    if weights.shape != there.shape or (weights < 0.0).any() or not weights[there].sum() > 0.0:
+        raise ValueError(
+            f"sample_weight: expected {len(there)} weights, none below zero and not all zero, got shape "
+            f"{weights.shape} with a sum of {weights.sum():g}. Pass a weight for each sample of X."
+        )
+    return weights
+
+
 def _weighted(right: Array, sample_weight: Any, there: npt.NDArray[np.bool_]) -> float:
     """Average over the samples that count."""
-    weights = np.ones(len(right)) if sample_weight is None else finite_array("sample_weight", sample_weight)
-    if weights.shape != right.shape or (weights < 0.0).any() or not weights[there].sum() > 0.0:
-        raise ValueError(
-            f"sample_weight: expected {len(right)} weights, none below zero and not all zero, got shape "
-            f"{weights.shape} with a sum of {weights.sum():g}."
-        )
-    return float(np.average(right[there], weights=weights[there]))
+    return float(np.average(right[there], weights=weights_of(sample_weight, there)[there]))
 
 
 def _warn_of_new(labels: list[Any], classes: npt.NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from bemkl.alignment import order_like
+from bemkl.alignment import order_like, text_of
 from bemkl.arrays import Array
 from bemkl.estimators.content import key_of
 from bemkl.estimators.sharing import room_for, shared
@@ -70,7 +70,7 @@ class PrecomputedSource:
     named: bool  # whether somebody gave them these names
     n_train: int  # number of training samples
     landmarks: Rows | None  # training samples that are basis points; None for all
-    basis_ids: list[Any] | None = None  # ids of the columns of the training kernels, where they came with some
+    basis_ids: list[str] | None = None  # ids of the columns of the training kernels as text, where they came with some
 
     def blocks(self, X: Any) -> Iterator[KernelStack]:
         """Check kernels of new samples."""
@@ -105,12 +105,12 @@ class PrecomputedSource:
         stack = self._in_order(stack, self.basis_ids)
         return stack if self.landmarks is None else stack[:, self.landmarks]
 
-    def _in_order(self, stack: KernelStack, ids: list[Any] | None) -> KernelStack:
+    def _in_order(self, stack: KernelStack, ids: list[str] | None) -> KernelStack:
         """Bring columns into the order of the training samples, where both have ids."""
         found = stack.column_ids
         if ids is None or found is None:
             return stack
-        order = order_like("columns of X", found, "the training samples", ids)
+        order = order_like("columns of X", list(map(text_of, found)), "the training samples", ids)
         return stack if order is None else stack[:, order]
 
 
@@ -132,8 +132,11 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, t
         if landmarks is not None:
             rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
         if tolerance is None:
-            return BankSource(bank), bank.fit_transform(X, basis=rows).dense(), rows
-        return BankSource(bank), bank.fit_factored(X, basis=rows, tolerance=tolerance), rows
+            stack: Stack = bank.fit_transform(X, basis=rows).dense()
+        else:
+            stack = bank.fit_factored(X, basis=rows, tolerance=tolerance)
+        bank.forget_ids()
+        return BankSource(bank), stack, rows
 
     draws = rng.bit_generator.state if _are_drawn(landmarks) else None
     key = key_of([kernels, X, landmarks, draws, tolerance]) if room_for(0) else None
@@ -187,13 +190,13 @@ def _fit_precomputed(
     if landmarks is not None:
         rows = choose_landmarks(landmarks, n_train, _mean_similarity(stack), rng)
         if n_columns == len(rows) != n_train:
-            return PrecomputedSource(stack.names, stack.named, n_train, rows, _plain(stack.column_ids)), stack, rows
+            return PrecomputedSource(stack.names, stack.named, n_train, rows, _as_text(stack.column_ids)), stack, rows
     if n_columns != n_train:
         raise ValueError(
             f"X: expected square training kernels, of shape (n_train, n_train, n_kernels), got {stack.shape}. "
             "Kernels with fewer columns need landmarks, the rows that the columns stand for."
         )
-    source = PrecomputedSource(stack.names, stack.named, n_train, rows, _plain(stack.column_ids))
+    source = PrecomputedSource(stack.names, stack.named, n_train, rows, _as_text(stack.column_ids))
     return source, stack if rows is None else stack[:, rows], rows
 
 
@@ -215,9 +218,9 @@ def _mean_similarity(stack: KernelStack) -> Callable[[int], Array]:
     return lambda row: mean()[:, row].copy()
 
 
-def _plain(ids: list[Any] | None) -> list[Any] | None:
-    """Return ids that a saved model can hold: strings or whole numbers."""
-    return ids if ids is not None and all(isinstance(name, str | int) for name in ids) else None
+def _as_text(ids: list[Any] | None) -> list[str] | None:
+    """Return ids as a saved model can hold them, whatever they are."""
+    return None if ids is None else list(map(text_of, ids))
 
 
 def _shown(names: tuple[str, ...]) -> str:

@@ -14,6 +14,9 @@ from bemkl.inference import FittedBlock
 SELECTED = 1e-2
 """A kernel is selected where its weight is more than this share of the largest, in absolute value."""
 
+_MOST_DIGITS = 250
+"""Digits after the point that numbers of up to 1e50 can be rounded to: rounding multiplies by that power of ten."""
+
 
 def selected(weights: Array) -> npt.NDArray[np.bool_]:
     """Tell which kernels a combination uses. Shapes: weights (n_kernels,); returns (n_kernels,)."""
@@ -38,8 +41,9 @@ def weight_rows(
     low, high = fitted.weights.interval(coverage)
     largest = np.abs(mean).max()
     digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
+    cut = rounded and digits <= _MOST_DIGITS
     columns = {"weight": mean, "std": std, "low": low, "high": high}
-    shown = {name: np.round(values, digits) if rounded else values for name, values in columns.items()}
+    shown = {name: np.round(values, digits) if cut else values for name, values in columns.items()}
     shown["share"] = np.round(shares(fitted), 4) if rounded else shares(fitted)
     return [
         {"kernel": names[m]} | {name: float(values[m]) for name, values in shown.items()}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.alignment import aligned_to, aligned_views
-from bemkl.arrays import explained
+from bemkl.arrays import explained, refuse_unread
 from bemkl.estimators.labels import is_missing
 from bemkl.estimators.sources import Source
 from bemkl.inference import FittedBlock
@@ -48,7 +48,8 @@ def _aligned(X: Any) -> Any:
 
 def places_of_tasks(X: Any, task: Any) -> dict[Hashable, tuple[npt.NDArray[np.intp], Any]]:
     """Find the samples of each task. Shapes: task (n_samples,)."""
-    X, names = _aligned(X), _as_column(aligned_to(X, "task", task))
+    (task,) = aligned_to(X, {"task": task})
+    X, names = _aligned(X), _as_column("task", task)
     if names.ndim != 1 or len(names) != count_samples(X):
         raise ValueError(
             f"task: expected one task for each of the {count_samples(X)} samples, got shape {names.shape}."
@@ -62,8 +63,9 @@ def places_of_tasks(X: Any, task: Any) -> dict[Hashable, tuple[npt.NDArray[np.in
     return {name: (found, take_rows(X, found)) for name, found in places.items()}
 
 
-def _as_column(values: Any) -> npt.NDArray[Any]:
+def _as_column(name: str, values: Any) -> npt.NDArray[Any]:
     """Read labels or names; lists keep the types of their entries."""
+    refuse_unread(name, values)
     return np.array(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
 
 
@@ -79,13 +81,14 @@ def split_tasks(X: Any, y: Any, task: Any) -> Parts:
         pairs = {
             name: (
                 _aligned(samples),
-                None if y is None else aligned_to(samples, f"y of task {name!r}", y[name]),
+                None if y is None else aligned_to(samples, {f"y of task {name!r}": y[name]})[0],
             )
             for name, samples in X.items()
         }
     else:
+        y, task = aligned_to(X, {"y": y, "task": task})
         places = places_of_tasks(X, task)
-        targets = None if y is None else _as_column(aligned_to(X, "y", y))
+        targets = None if y is None else _as_column("y", y)
         if targets is not None and targets.shape != (count_samples(X),):
             raise ValueError(f"y: expected one target a sample, shape {(count_samples(X),)}, got {targets.shape}.")
         pairs = {
@@ -100,7 +103,7 @@ def _with_targets(name: Hashable, samples: Any, targets: Any, *, needed: bool) -
     """Leave out samples without a target."""
     if not needed:
         return samples, np.empty(0)
-    values = _as_column(targets)
+    values = _as_column("y", targets)
     if values.ndim != 1 or len(values) != count_samples(samples):
         raise ValueError(
             f"y: expected one target for each of the {count_samples(samples)} samples of task {name!r}, "

@@ -11,10 +11,12 @@ import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from bemkl.alignment import aligned_to, aligned_views
 from bemkl.arrays import Array
 from bemkl.estimators.tasks import take_rows
 from bemkl.evaluation.scores import classification_scores, label_scores, regression_scores
 from bemkl.kernels import KernelStack
+from bemkl.kernels.views import is_views
 
 Rows = npt.NDArray[np.intp]
 Labels = npt.NDArray[Any]
@@ -114,7 +116,7 @@ def predict_held_out(model: Any, X: Any, y: Any) -> HeldOut:
     HeldOut
         The predictions.
     """
-    truth = np.asarray(y)
+    truth = np.asarray(*aligned_to(X, {"y": y}))
     folds = np.zeros(len(truth), dtype=np.intp)
     if not is_classifier(model):
         mean, deviation = model.predict(X, return_std=True)
@@ -165,7 +167,8 @@ def cross_predict(
     >>> held_out.scores()["r2"] > 0.9, np.bincount(held_out.folds).tolist()
     (True, [10, 10, 10, 10])
     """
-    truth = np.asarray(y)
+    truth = np.asarray(*aligned_to(X, {"y": y}))
+    X = aligned_views(X) if is_views(X) else X
     parts, order = [], []
     for number, (train, test) in enumerate(_splits(model, truth, n_folds, seed)):
         inside, outside = _take(X, train, train), _take(X, test, train)

@@ -57,8 +57,8 @@ def refuse_output(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> No
 def _place(path: Path) -> Path:
     """Follow links to the file that they stand for, which need not be there."""
     place = Path(os.path.realpath(path))
-    if place.is_symlink():
-        raise InputError(f"{path}: its links lead in a circle.", "Name the file itself.")
+    if any(part.is_symlink() for part in (place, *place.parents)):  # all others have been followed
+        raise InputError(f"{path}: its links lead in a circle.", "Name the file itself, and the folder that it is in.")
     return place
 
 

@@ -14,6 +14,7 @@ from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.graded import FEW_DIGITS
+from bemkl.inference.moments import PairContext
 from bemkl.inference.problem import Problem
 from bemkl.inference.recent import remembering
 from bemkl.inference.scale import starting_scale
@@ -25,6 +26,8 @@ Watch = Callable[[int, State, float], bool]
 """Looks on: number of the iteration (0 in a rehearsal), posterior and bound in; whether to stop out."""
 
 _ROUNDING = 1e-10
+_FEW_DIGITS_OF_TARGETS = float((_ROUNDING / np.finfo(np.float64).eps ** 2) ** (1.0 / 3.0))
+"""Ratio c of precisions from which c (c ε)², what rounding takes from the bound a sample, is above `_ROUNDING`: 1e7."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,25 +213,27 @@ def _climb(problem: Problem, state: State, before: dict[str, float] | None) -> t
     """
     Sweep boldly; where that lowers the bound, sweep again with steps that cannot.
 
-    Where kernels are so large that the bound has few digits, even these may seem to: the posterior then stays.
+    Where numbers are so far apart that the bound has few digits, even these may seem to, or fail: the posterior stays.
     """
     bound = -np.inf if before is None else sum(before.values())
     cautious = replace(problem, pair=problem.pair.cautious, weights=problem.weights.cautious)
     careful = cautious.pair is problem.pair and cautious.weights is problem.weights
-    try:
-        reached = sweep(problem, state)
-        terms = lower_bound_terms(problem, reached)
+    attempts = [problem] if careful else [problem, cautious]
+    for attempt in attempts:
+        last = attempt is attempts[-1]
+        try:
+            reached = sweep(attempt, state)
+            terms = lower_bound_terms(attempt, reached)
+        except np.linalg.LinAlgError:
+            if last and (before is None or not _has_few_digits(problem, state)):
+                raise
+            continue
         if np.isfinite(sum(terms.values())) and not _fell(terms, bound):
             return reached, terms
-    except np.linalg.LinAlgError:
-        if careful:
-            raise
-    if not careful:
-        reached = sweep(cautious, state)
-        terms = lower_bound_terms(cautious, reached)
-    if before is not None and _fell(terms, bound) and _has_few_digits(problem, state):
-        return state, before
-    return reached, terms
+        if last and (before is None or not _has_few_digits(problem, state)):
+            return reached, terms
+    assert before is not None, "a first sweep is returned, or has raised"
+    return state, before
 
 
 def _fell(terms: dict[str, float], bound: float) -> bool:
@@ -237,9 +242,25 @@ def _fell(terms: dict[str, float], bound: float) -> bool:
 
 
 def _has_few_digits(problem: Problem, state: State) -> bool:
-    """Tell whether any kernels are so large beside the precisions of the sample weights that the bound shows it."""
+    """
+    Tell whether numbers are so far apart that the bound shows rounding.
+
+    Kernels may be large beside the precisions of the sample weights. Targets may be precise beside the intermediate
+    outputs: of the G of a sample, the precision along the kernel weights is c = 1 + τ E[eᵀe] / υ times as large as
+    across them, so that a mean solved with it is off by c ε, ε the rounding of a number. The bound has τ times the
+    square of that, which is c (c ε)² for each sample.
+    """
     parts = zip(problem.blocks, state.blocks, strict=True)
-    return any(here.pair.scale_ratio(block.stack.gram()) > FEW_DIGITS for block, here in parts)
+    if any(here.pair.scale_ratio(block.stack.gram()) > FEW_DIGITS for block, here in parts):
+        return True
+    contexts = (state.context(problem, index) for index in range(len(state.blocks)))
+    return any(_target_ratio(context) > _FEW_DIGITS_OF_TARGETS for context in contexts)
+
+
+def _target_ratio(context: PairContext) -> float:
+    """Return how precise targets are beside the intermediate outputs that make them up: τ E[eᵀe] / υ at its largest."""
+    square = float(context.weights.second.diagonal().sum())
+    return float((context.output_precision / context.intermediate_precision).max() * square)
 
 
 def ascend(

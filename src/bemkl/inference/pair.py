@@ -117,7 +117,8 @@ def _climbed(
         # From the projection, which is exact where products with the residual are rounding.
         slope = upsilon * float(np.vdot(projected, apart)) - float(lam * mean @ step)
         curvature = upsilon * float(np.vdot(projected, projected)) + float(lam * step @ step)
-        if not (0.0 < slope < np.inf and curvature < np.inf):
+        # Squares of the smallest numbers are zero: no length of a step is the best one then.
+        if not (0.0 < slope < np.inf and 0.0 < curvature < np.inf):
             break
         reached = mean + slope / curvature * step
         apart = intermediate - stack.project(reached[None])[0]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bemkl.alignment import Ids, is_default, text_of
 from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import build_kernels, build_matrices
 from bemkl.kernels.factored import FactoredStack
@@ -61,6 +62,8 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     (1, 3, 5)
     """
 
+    _basis_ids: Ids | None = None  # ids of the basis points, where they have some
+
     def __init__(self, specs: Sequence[KernelSpec], *, standardise: bool = False, scaling: str | None = None) -> None:
         self.specs = specs
         self.standardise = standardise
@@ -104,14 +107,14 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             Kernels of shape (n_train, n_basis, n_kernels).
         """
         samples, everything = self._learn(X)
-        _, groups = _restricted(everything, basis, samples)
+        rows, groups = _restricted(everything, basis, samples)
         names = _names(groups)
         kernels = np.empty((len(names), samples.n_samples, len(groups[0].present)), dtype=samples.dtype)
         parts = zip(groups, everything, _parts(kernels, groups), strict=True)
         self.groups_ = [build_matrices(group, whole, self.scaling, out) for group, whole, out in parts]
         self.kernel_names_ = names
-        self._remember(X, samples)
-        return KernelStack.from_dense(DenseStack(kernels), names)
+        self._remember(X, samples, rows)
+        return KernelStack.from_dense(DenseStack(kernels), names, samples.ids, self._basis_ids)
 
     def fit_factored(self, X: Any, *, basis: npt.ArrayLike | None = None, tolerance: float = 1e-10) -> FactoredStack:
         """
@@ -158,7 +161,7 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             stack = FactoredStack(build())
         self.groups_ = fitted
         self.kernel_names_ = _names(groups)
-        self._remember(X, samples)
+        self._remember(X, samples, rows)
         return stack
 
     def transform(self, X: Any) -> KernelStack:
@@ -213,7 +216,8 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 if self.scaling is not None:
                     group.scale(values, group.diagonals(points[rows], present[rows]), present[rows])
                 group.store(values, out)
-            yield KernelStack.from_dense(DenseStack(kernels), self.kernel_names_)
+            ids = None if samples.ids is None else samples.ids[rows]
+            yield KernelStack.from_dense(DenseStack(kernels), self.kernel_names_, ids, self._basis_ids)
 
     def mean_similarity(self, X: Any) -> Callable[[int], Array]:
         """
@@ -247,6 +251,14 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
         return column
 
+    def forget_ids(self) -> None:
+        """
+        Forget the ids of the basis points.
+
+        A model that computes its own kernels has no use for them, and its file should not say who its samples are.
+        """
+        self.__dict__.pop("_basis_ids", None)
+
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """
         Return the names of the kernels.
@@ -277,8 +289,13 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         families = gather(self.specs, samples)
         return samples, [learn_group(samples, family, standardise=self.standardise) for family in families]
 
-    def _remember(self, X: Any, samples: Samples) -> None:
+    def _remember(self, X: Any, samples: Samples, rows: Any) -> None:
         self.n_features_in_ = len(samples.names)
+        ids = None if samples.ids is None or is_default(samples.ids) else samples.ids
+        # As text, so that a saved bank and this one name basis points alike.
+        self.forget_ids()
+        if ids is not None:
+            self._basis_ids = [text_of(ids[row]) for row in np.arange(len(ids))[rows]]
         if is_views(X):
             self.feature_names_in_ = np.array(samples.names, dtype=object)
         else:

@@ -77,7 +77,9 @@ class KernelStack:
         self._columns: Index = np.arange(read[0].shape[1])
 
     @classmethod
-    def from_dense(cls, stack: DenseStack, names: Sequence[str]) -> KernelStack:
+    def from_dense(
+        cls, stack: DenseStack, names: Sequence[str], row_ids: Ids | None = None, column_ids: Ids | None = None
+    ) -> KernelStack:
         """
         Give kernels of the inference names, without a copy.
 
@@ -87,6 +89,10 @@ class KernelStack:
             The kernels.
         names : sequence of str
             A name for each, all different.
+        row_ids : list, optional
+            Ids of the samples.
+        column_ids : list, optional
+            Ids of the basis points.
 
         Returns
         -------
@@ -95,6 +101,7 @@ class KernelStack:
         """
         result = cls(list(stack.values), names)
         result._matrices = stack.values
+        result._row_ids, result._column_ids = row_ids, column_ids
         return result
 
     @property
@@ -115,12 +122,12 @@ class KernelStack:
 
     @property
     def row_ids(self) -> Ids | None:
-        """Ids of the samples, where the kernels came as data frames with an index."""
+        """Ids of the samples, or their places, where they came in data frames."""
         return None if self._row_ids is None else [self._row_ids[row] for row in self._rows]
 
     @property
     def column_ids(self) -> Ids | None:
-        """Ids of the basis points, where the kernels came as data frames with columns that have names."""
+        """Ids of the basis points, where they came in data frames with such."""
         return None if self._column_ids is None else [self._column_ids[column] for column in self._columns]
 
     @property
@@ -232,7 +239,7 @@ def stack_kernels(
     Parameters
     ----------
     kernels : dict of str to matrix, list of matrices, or ndarray of shape (n_samples, n_basis, n_kernels)
-        The kernels: rows are samples, columns are training samples. One matrix alone is one kernel.
+        The kernels: rows are samples, columns are training samples. One matrix or data frame alone is one kernel.
     names : sequence of str, optional
         Names of the kernels, where a dict does not give them.
 
@@ -255,6 +262,9 @@ def stack_kernels(
         return KernelStack(list(kernels.values()), [str(name) for name in kernels])
     if isinstance(kernels, list | tuple) and (not kernels or np.ndim(kernels[0]) == 2):
         return KernelStack(kernels, names)
+    if hasattr(kernels, "columns") and hasattr(kernels, "shape"):
+        frame: Any = kernels
+        return KernelStack([frame], names)
     if isinstance(kernels, np.ma.MaskedArray):
         return KernelStack([real_array("kernels", kernels)])
     with explained("kernels", "Pass matrices of numbers, or an array of shape (n_samples, n_train, n_kernels)."):

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from bemkl.alignment import aligned_views
-from bemkl.arrays import Array, explained, real_array
+from bemkl.alignment import Ids, aligned_views, ids_of, index_of
+from bemkl.arrays import Array, explained, real_array, refuse_unread
 
 Columns = int | str | slice | Sequence[int] | Sequence[str] | Sequence[bool]
 Groups = Columns | Mapping[str, Columns]
@@ -30,6 +30,7 @@ class Samples:
     take: Callable[[list[int]], Any]
     dtype: np.dtype[Any]  # precision that the kernels should have: float32 where all numbers came in it, else float64
     named: bool = True  # whether the names came with the samples; columns of arrays are only numbered
+    ids: Ids | None = None  # what the samples are called, the default range included, where they came in data frames
 
     def find(self, on: Groups) -> list[tuple[str, list[int]]]:
         """Return the groups of columns that a specification asks for."""
@@ -104,7 +105,7 @@ def read_samples(X: Any) -> Samples:
     """Look at samples of any kind."""
     if is_views(X):
         return _read_views(X)
-    _refuse_lazy(X)
+    refuse_unread("X", X)
     if hasattr(X, "columns"):
         columns = tuple(str(name) for name in X.columns)
         if len(set(columns)) < len(columns):
@@ -116,9 +117,8 @@ def read_samples(X: Any) -> Samples:
             "features",
             lambda at: _table_columns(X, [X.columns[j] for j in at]),
             _precision(kinds == {"float32"}),
+            ids=index_of(X),
         )
-    if isinstance(X, np.ma.MaskedArray):
-        return read_samples(real_array("X", X))
     # Rows of NaN are missing views, and infinities are found where the kernel of a group is computed.
     with explained("X", "Pass a table of numbers with a row for each sample."):
         array = check_array(X, accept_sparse="csc", ensure_all_finite=False, input_name="X")
@@ -127,12 +127,6 @@ def read_samples(X: Any) -> Samples:
     if issparse(array):
         return Samples(names, array.shape[0], "features", lambda at: array[:, at].toarray(), single, False)
     return Samples(names, len(array), "features", lambda at: array[:, at], single, False)
-
-
-def _refuse_lazy(X: Any) -> None:
-    """Refuse a data frame whose values are not there yet."""
-    if hasattr(X, "collect") and not hasattr(X, "shape"):
-        raise ValueError(f"X: expected a data frame with its values, got a {type(X).__name__}. Collect it first.")
 
 
 def is_views(X: Any) -> bool:
@@ -147,7 +141,7 @@ def count_samples(X: Any) -> int:
         if len(set(sizes.values())) > 1:
             aligned_views(X)  # names the samples that are missing, where views have ids
         return _common_size(sizes)
-    _refuse_lazy(X)
+    refuse_unread("X", X)
     with explained("X", "Pass a table with a row for each sample, all of one length."):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     return int(shape[0]) if shape else 0
@@ -181,11 +175,15 @@ def _table_columns(table: Any, columns: list[Any]) -> Any:
 
 def _are_strings(values: Any) -> bool:
     """Tell a view of sequences, where None or NaN is a missing one, from numbers."""
-    if np.asarray(values).dtype.kind not in "OUT":
+    if not _are_objects(values):
         return False
     return any(isinstance(value, str) for value in values) and all(
         isinstance(value, str) or _is_missing(value) for value in values
     )
+
+
+def _are_objects(values: Any) -> bool:
+    return np.asarray(values).dtype.kind in "OUT"
 
 
 def _is_missing(value: Any) -> bool:
@@ -205,8 +203,9 @@ def _precision(single: Any) -> np.dtype[Any]:
 
 def _read_views(X: Mapping[Any, Any]) -> Samples:
     X = aligned_views({str(name): view for name, view in X.items()})
-    flat = {str(name): np.ndim(view) == 1 for name, view in X.items()}
-    strings = {str(name): flat[str(name)] and _are_strings(view) for name, view in X.items()}
+    called = [ids for find in (ids_of, index_of) for view in X.values() if (ids := find(view)) is not None]
+    flat = {name: np.ndim(view) == 1 for name, view in X.items()}
+    strings = {name: flat[name] and _are_strings(view) for name, view in X.items()}
     columns = all(flat.values()) and not any(strings.values())
     views: dict[str, Any] = {}
     for name, view in zip(flat, X.values(), strict=True):
@@ -217,7 +216,8 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
         else:
             try:
                 samples = read_samples(view)
-                views[name] = samples.take(list(range(len(samples.names))))
+                points = samples.take(list(range(len(samples.names))))
+                views[name] = points if isinstance(points, list) else _numbers("X", points)
             except ValueError as error:
                 raise ValueError(f"X, view {name!r}: {error}") from None
     n_samples = _common_size({name: len(view) for name, view in views.items()})
@@ -230,8 +230,12 @@ def _read_views(X: Mapping[Any, Any]) -> Samples:
             raise ValueError('on: views of strings cannot be joined with others. Name one view, or use "each".')
         return np.hstack(chosen)
 
-    single = _precision(all(isinstance(view, list) or view.dtype == np.float32 for view in views.values()))
-    return Samples(tuple(views), n_samples, "features" if columns else "views", take, single)
+    # Sequences have no precision, also where all those of some samples are missing and might be numbers.
+    without = {name for name, view in X.items() if flat[name] and _are_objects(view) and all(map(_is_missing, view))}
+    numbers = [view for name, view in views.items() if not isinstance(view, list) and name not in without]
+    single = _precision(all(view.dtype == np.float32 for view in numbers))
+    kind, ids = "features" if columns else "views", next(iter(called), None)
+    return Samples(tuple(views), n_samples, kind, take, single, ids=ids)
 
 
 def split_missing(label: str, points: Any) -> tuple[Any, Array]:

@@ -95,7 +95,7 @@ FITTED: dict[type, dict[str, Any]] = {
 
 OPTIONAL: dict[type, dict[str, Any]] = {
     BEMKLEstimator: {"kernel_inclusion_": Array, "feature_names_in_": npt.NDArray[Any], "files_": Recipe},
-    KernelBank: {"feature_names_in_": npt.NDArray[Any]},
+    KernelBank: {"feature_names_in_": npt.NDArray[Any], "_basis_ids": list[str]},
 }
 """Attributes that some fits give to them."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
+import sys
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -99,7 +99,8 @@ def _is_class(name: str) -> bool:
         return isinstance(thing, type) and issubclass(thing, gp_kernels.Kernel)
     if not any(module_name == own or module_name.startswith(own + ".") for own in _OWN):
         return False
-    thing = getattr(importlib.import_module(module_name), attribute, None)
+    # What a model is made of has been imported with this module. A name in a file does not decide what else is.
+    thing = getattr(sys.modules.get(module_name), attribute, None)
     return isinstance(thing, type) and thing.__module__ == module_name
 
 

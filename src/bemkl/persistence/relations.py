@@ -61,6 +61,7 @@ def _bank_fits(bank: KernelBank) -> bool:
         and len({len(group.present) for group in groups}) == 1
         and all((group.scalings is None) == (bank.scaling is None) for group in groups)
         and all(max(group.positions) < bank.n_features_in_ for group in groups)
+        and (bank._basis_ids is None or len(bank._basis_ids) == len(groups[0].present))
         and (names is None or (len(set(names)) == bank.n_features_in_ and all(isinstance(name, str) for name in names)))
     )
 
@@ -97,7 +98,9 @@ def _classes_fit(model: BEMKLClassifier) -> bool:
         return True
     outputs = len(model._scale)
     expected = outputs if model._several else max(2, outputs)
-    return len(model.classes_) == expected and all(map(is_plain_name, model.classes_.tolist()))
+    # Dates are plain in an array of their own type, whatever Python makes of them.
+    classes = model.classes_
+    return len(classes) == expected and (classes.dtype.kind in "mM" or all(map(is_plain_name, classes.tolist())))
 
 
 def _task_fits(task: FittedTask) -> bool:
@@ -135,8 +138,10 @@ def _basis_size(source: Source) -> int:
 
 
 def _source_fits(source: PrecomputedSource) -> bool:
-    rows = source.landmarks
-    return rows is None or (rows.min() >= 0 and rows.max() < source.n_train)
+    rows, ids = source.landmarks, source.basis_ids
+    sizes = {source.n_train} if rows is None else {source.n_train, len(rows)}
+    fits = ids is None or len(ids) in sizes
+    return fits and (rows is None or (rows.min() >= 0 and rows.max() < source.n_train))
 
 
 RELATIONS: dict[type, Callable[[Any], Any]] = {
