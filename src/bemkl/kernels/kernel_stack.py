@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,9 @@ from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
 from bemkl.arrays import explained, real_array, refuse_out_of_range
-from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.forms import Full, Kernel, LowRank
-from bemkl.kernels.sparse import Sparse
-from bemkl.kernels.stack import LARGE_KERNELS, DenseStack, asymmetry
+from bemkl.kernels.forms import Form, Full, hold
+from bemkl.kernels.stack import LARGE_KERNELS, DenseStack
 from bemkl.kernels.views import is_views
 
 Index = npt.NDArray[np.intp]
@@ -196,20 +194,12 @@ class KernelStack:
         FactoredStack
             Thin factors of kernels that are square, positive semidefinite and of low rank; copies of the others.
         """
-        square = np.array_equal(self._rows, self._columns)
-
-        def build() -> Iterator[Kernel]:
-            for matrix, name in zip(self._matrices, self._names, strict=True):
-                values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
-                refuse_out_of_range(f"kernels, {name!r}", values, LARGE_KERNELS)
-                factor = compressed(values, tolerance) if square else None
-                if factor is None:
-                    symmetric = square and asymmetry(values) == 0.0
-                    yield Sparse.of(values, symmetric=symmetric) or Full(values, symmetric=symmetric)
-                else:
-                    yield LowRank(factor, factor)
-
-        return FactoredStack(build())
+        square, forms = np.array_equal(self._rows, self._columns), list[Form]()
+        for matrix, name in zip(self._matrices, self._names, strict=True):
+            values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
+            refuse_out_of_range(f"kernels, {name!r}", values, LARGE_KERNELS)
+            forms.append(hold(values, tolerance) if square else Full(values))
+        return FactoredStack(forms)
 
     def _by_name(self, key: Any) -> Any:
         if isinstance(key, str):

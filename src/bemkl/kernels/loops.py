@@ -1,4 +1,4 @@
-"""Compiled pivoted Cholesky. Needs Numba; `bemkl.kernels.compiled` imports it, and knows what to do without."""
+"""Compiled pivoted Cholesky and products. Needs Numba; `bemkl.kernels.compiled` knows what to do without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numba import literal_unroll, njit
 
 from bemkl.arrays import Array
-from bemkl.kernels import cholesky
 
 _LEAST = -708.0
 _HALVINGS = 1.4426950408889634  # 1 / log 2
@@ -16,8 +15,6 @@ _LOG_TWO = 0.6931471803691238
 _LOG_TWO_REST = 1.9082149292705877e-10
 _WHOLE = 1.5 * 2.0**52
 _TAYLOR = tuple(1.0 / factorial(power) for power in range(13, -1, -1))
-
-next_stop = njit(cache=True, nogil=True)(cholesky.next_stop)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
@@ -114,7 +111,7 @@ def extend(
     tolerance: float,
 ) -> int:
     """
-    Add columns to a factor, unless the largest residual is within the tolerance before.
+    Add rows to a factor, as `bemkl.kernels.cholesky.Extend` describes.
 
     Shapes: features (n_features, n_points), factor (n_rows, n_points), residual (n_points,), inverse (n_points,).
     """
@@ -138,44 +135,46 @@ def extend(
     return rank
 
 
-@njit(cache=True, nogil=True)
-def steps(
-    features: Array,
-    kinds: Array,
-    firsts: Array,
-    seconds: Array,
-    own_ranks: Array,
-    room: Array,
-    residuals: Array,
-    inverses: Array,
-    ranks: Array,
-    kernel: int,
-    rank: int,
-    most: int,
-    tolerance: float,
-) -> tuple[int, int, int]:
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def project(positions: Array, ends: Array, left: Array, right: Array, coefficients: Array, out: Array) -> None:
     """
-    Take the steps of pivoted Cholesky for several kernels, as `bemkl.kernels.cholesky.from_columns` does.
+    Multiply kernels with coefficients, as `bemkl.kernels.forms.ThinFactors.project` does.
 
-    Shapes: features (n_features, n_points), kinds (n_kernels,), firsts (n_kernels,), seconds (n_kernels,), own_ranks
-    (n_kernels,), room (n_rows, n_points), residuals (n_kernels, n_points), inverses (n_kernels, n_points), ranks
-    (n_kernels,).
+    Each row of the factors is read once; sums may be taken in any order, which lets the compiler use vectors.
+
+    Shapes: positions (n_kernels,), ends (n_kernels,), left (n_rows, n_samples), right (n_rows, n_basis), coefficients
+    (n_outputs, n_basis), out (n_outputs, n_all_kernels, n_samples).
     """
-    used = 0
-    while kernel < len(kinds):
-        factor, residual, inverse = room[used:], residuals[kernel], inverses[kernel]
-        while residual.max() > tolerance:
-            kind, first, second = kinds[kernel], firsts[kernel], seconds[kernel]
-            whole = float(np.count_nonzero(inverse))
-            recent = np.sum(factor[rank // 2 : rank] ** 2) if own_ranks[kernel] > most else np.inf
-            stop = next_stop(rank, most, len(features), residual.sum(), recent, whole, tolerance * whole)
-            if stop == rank:
-                break
-            if rank == len(factor):
-                return kernel, rank, used
-            stop = min(stop, len(factor))
-            rank = extend(features, kind, first, second, factor, residual, inverse, rank, stop, tolerance)
-        ranks[kernel] = rank if residual.max() <= tolerance else -1
-        used += max(0, ranks[kernel])
-        kernel, rank = kernel + 1, 0
-    return kernel, rank, used
+    first = 0
+    for kernel in range(len(ends)):
+        out[:, positions[kernel]] = 0.0
+        for row in range(first, ends[kernel]):
+            for output in range(len(coefficients)):
+                target = out[output, positions[kernel]]
+                share = 0.0
+                for d in range(right.shape[1]):
+                    share += right[row, d] * coefficients[output, d]
+                for i in range(left.shape[1]):
+                    target[i] += share * left[row, i]
+        first = ends[kernel]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def backproject(positions: Array, ends: Array, left: Array, right: Array, intermediate: Array, out: Array) -> None:
+    """
+    Add kernels times intermediate outputs, as `bemkl.kernels.forms.ThinFactors.backproject` does.
+
+    Shapes: positions (n_kernels,), ends (n_kernels,), left (n_rows, n_samples), right (n_rows, n_basis), intermediate
+    (n_outputs, n_all_kernels, n_samples), out (n_outputs, n_basis).
+    """
+    first = 0
+    for kernel in range(len(ends)):
+        for row in range(first, ends[kernel]):
+            for output in range(len(intermediate)):
+                source = intermediate[output, positions[kernel]]
+                share = 0.0
+                for i in range(left.shape[1]):
+                    share += left[row, i] * source[i]
+                for d in range(right.shape[1]):
+                    out[output, d] += share * right[row, d]
+        first = ends[kernel]
