@@ -14,10 +14,10 @@ from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import Builder, build_matrices
 from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.groups import FittedGroup, learn_group
-from bemkl.kernels.kernel_stack import KernelStack, distinct
+from bemkl.kernels.kernel_stack import KernelStack
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
-from bemkl.kernels.specs import KernelSpec, gather
+from bemkl.kernels.specs import KernelSpec, distinct, gather
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import Samples, is_views, read_samples
 from bemkl.threads import one_pool

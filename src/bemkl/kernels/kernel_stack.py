@@ -273,13 +273,3 @@ def _positions(key: Any, size: int) -> Index:
         raise IndexError(f"expected positions, a mask or a slice, got {key!r:.80}.")
     chosen: Index = np.arange(size)[positions.reshape(-1)]
     return chosen
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """Number the later ones of equal names."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} [{seen[name]}]")
-    return result

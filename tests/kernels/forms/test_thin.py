@@ -6,8 +6,7 @@ from kernel_checks import assert_same
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bemkl.kernels import FactoredStack, compiled
-from bemkl.kernels.forms import Gathering, ThinFactors
-from bemkl.kernels.forms import gathering as gathering_module
+from bemkl.kernels.forms import Gathering, ThinFactors, thin
 
 RNG = np.random.default_rng(4)
 FALLING = RNG.normal(size=(2, 12, 30)) * 0.1 ** np.arange(12.0)[:, None]
@@ -44,7 +43,7 @@ class TestVerbs:
     @pytest.mark.parametrize("numbers", [1, 10 * 30, 2**20])
     def test_gathered(self, numbers, basis, monkeypatch):
         """The same kernels wherever the arrays end; what is added may be written over afterwards."""
-        monkeypatch.setattr(gathering_module, "_NUMBERS", numbers)
+        monkeypatch.setattr(thin, "_NUMBERS", numbers)
         gathering, place = Gathering(basis), np.empty((12, 30))
         for position, factor in enumerate(FACTORS):
             place[: len(factor)] = factor

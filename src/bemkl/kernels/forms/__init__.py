@@ -7,9 +7,8 @@ from typing import Any
 import numpy.typing as npt
 
 from bemkl.kernels.forms.full import Full
-from bemkl.kernels.forms.gathering import Gathering
 from bemkl.kernels.forms.protocol import Form
-from bemkl.kernels.forms.thin import ThinFactors
+from bemkl.kernels.forms.thin import Gathering, ThinFactors
 
 FORMS: tuple[type[Form], ...] = (ThinFactors, Full)
 """All forms; a matrix is held in the first one that takes it."""
