@@ -57,47 +57,6 @@ def write_column(out: Array, features: Array, point: int, kind: int, first: floa
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def subtract_rows(new: Array, factor: Array, rank: int, pivot: int) -> None:
-    """
-    Subtract the rows of a factor, each times its value at the pivot.
-
-    Shapes: new (n_points,), factor (most, n_points).
-    """
-    # Four rows at a time: memory, not arithmetic, takes the time.
-    fours = rank - rank % 4
-    for k in range(0, fours, 4):
-        a, b, c, d = factor[k, pivot], factor[k + 1, pivot], factor[k + 2, pivot], factor[k + 3, pivot]
-        for i in range(len(new)):
-            new[i] -= a * factor[k, i] + b * factor[k + 1, i] + c * factor[k + 2, i] + d * factor[k + 3, i]
-    for k in range(fours, rank):
-        a = factor[k, pivot]
-        for i in range(len(new)):
-            new[i] -= a * factor[k, i]
-
-
-@njit(cache=True, nogil=True)
-def place_of_largest(values: Array) -> int:
-    """
-    Return where the largest of some numbers is first found, three times as fast as NumPy's function compiled.
-
-    Shapes: values (n_values,).
-    """
-    # Four maxima that do not wait for each other.
-    a = b = c = d = values[0]
-    fours = len(values) - len(values) % 4
-    for i in range(0, fours, 4):
-        a, b = max(a, values[i]), max(b, values[i + 1])
-        c, d = max(c, values[i + 2]), max(d, values[i + 3])
-    largest = max(max(a, b), max(c, d))
-    for i in range(fours, len(values)):
-        largest = max(largest, values[i])
-    place = 0
-    while values[place] < largest:
-        place += 1
-    return place
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
 def extend(
     features: Array,
     kind: int,
@@ -117,7 +76,7 @@ def extend(
     """
     n_points = len(residual)
     while rank < stop:
-        pivot = place_of_largest(residual)
+        pivot = residual.argmax()
         largest = residual[pivot]
         if largest <= tolerance:
             break
@@ -125,7 +84,10 @@ def extend(
         write_column(new, features, pivot, kind, first, second)
         for i in range(n_points):
             new[i] *= inverse[i] * inverse[pivot]
-        subtract_rows(new, factor, rank, pivot)
+        for k in range(rank):
+            share = factor[k, pivot]
+            for i in range(n_points):
+                new[i] -= share * factor[k, i]
         root = largest**-0.5
         for i in range(n_points):
             new[i] *= root
