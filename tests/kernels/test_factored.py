@@ -13,8 +13,9 @@ from sklearn.datasets import load_breast_cancer
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, paper_bank, stack_kernels
 from bemkl.inference import NewtonMeans, NewtonWeights, run
-from bemkl.kernels import FactoredStack, gaussian
-from bemkl.kernels.forms import FORMS, Full, ThinFactors, hold
+from bemkl.kernels import FactoredStack, factored, gaussian
+from bemkl.kernels.factored import Gathering
+from bemkl.kernels.forms import Full, ThinFactors
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(60, 3))
@@ -90,14 +91,6 @@ class TestFactoredStack:
         assert_allclose(stack.gram(), bank.fit_transform(constant).dense().gram(), atol=1e-10)
         assert np.isfinite(BEMKLClassifier(bank, tol=1e-2).fit(constant, X[:, 0] > 0.5).lower_bound_)
 
-    def test_a_matrix_is_held_in_the_first_form_that_takes_it(self):
-        wide, indefinite = gaussian(X[:, :1], X[:, :1], 1.0), np.cos(X[:, :1] + X[:, 0])
-        for matrix in (wide, indefinite, wide[:, :9], np.full((6, 6), 1e-20), np.zeros((4, 4))):
-            held = hold(matrix, 1e-10)
-            assert isinstance(held, FORMS)
-            assert_allclose(held.rows(slice(None))[0], matrix, atol=1e-10)
-        assert hold(wide, 1e-10).n_values < 60 * 15
-
     def test_bad_input(self):
         with pytest.raises(ValueError, match="at least one kernel"):
             FactoredStack([])
@@ -110,6 +103,43 @@ class TestFactoredStack:
             KernelBank([KernelSpec("linear")]).fit_factored(X, tolerance=-1.0)
 
 
+FACTORS = [RNG.normal(size=(rank, 30)) for rank in (5, 0, 12, 1, 3)]
+
+
+class TestGathering:
+    @pytest.mark.parametrize("basis", [slice(None), np.array([3, 1, 29])])
+    @pytest.mark.parametrize("numbers", [1, 10 * 30, 2**20])
+    def test_factors(self, numbers, basis, monkeypatch):
+        """The same kernels wherever the arrays end; what is added may be written over afterwards."""
+        monkeypatch.setattr(factored, "_NUMBERS", numbers)
+        gathering, place = Gathering(basis, 1e-10), np.empty((12, 30))
+        for position, factor in zip((2, 0, 3, 4, 1), FACTORS, strict=True):
+            place[: len(factor)] = factor
+            gathering.add_factor(position, place[: len(factor)])
+        stack = gathering.stack()
+        assert_same(stack, np.stack([FACTORS[k].T @ FACTORS[k][:, basis] for k in (1, 4, 0, 2, 3)]))
+        assert stack.n_values == (30 if isinstance(basis, slice) else 33) * 21
+
+    def test_matrices_of_any_kind(self):
+        wide, indefinite = gaussian(X[:, :1], X[:, :1], 1.0), np.cos(X[:, :1] + X[:, 0])
+        sided = np.eye(60)
+        sided[3, 7] = 0.25
+        matrices = np.stack([indefinite, wide, sided, np.zeros((60, 60)), -wide, np.full((60, 60), 1e-20)])
+        gathering = Gathering(slice(None), 1e-10)
+        for position, matrix in enumerate(matrices):
+            gathering.add_matrix(position, matrix)
+        stack = gathering.stack()
+        assert_same(stack, matrices, tolerance=1e-9)
+        assert 3 * 60**2 < stack.n_values < 3 * 60**2 + 60 * 20
+
+    def test_matrices_whose_symmetry_is_known_are_as_they_are(self):
+        gathering = Gathering(slice(None), 1e-10)
+        gathering.add_matrix(0, np.ones((60, 60)), symmetric=True)
+        gathering.add_matrix(1, np.ones((60, 60)), symmetric=False)
+        assert_same(gathering.stack(), np.ones((2, 60, 60)))
+        assert gathering.stack().n_values == 2 * 60**2
+
+
 def same_answers(found, expected, rtol=1e-8):
     """Bounds, weights and means of two runs."""
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=rtol)
@@ -120,7 +150,7 @@ def same_answers(found, expected, rtol=1e-8):
         assert_allclose(ours, theirs, rtol=rtol, atol=rtol * np.abs(theirs).max())
 
 
-def factored(problem):
+def with_factors(problem):
     return replace(problem, blocks=[replace(block, stack=as_factors(block.stack)) for block in problem.blocks])
 
 
@@ -131,13 +161,13 @@ class TestFits:
         case = Case(name)
         problem = case.problem()
         expected = run(problem, case.start(problem), max_iter=20, tol=None)
-        same_answers(run(factored(problem), case.start(problem), max_iter=20, tol=None), expected)
+        same_answers(run(with_factors(problem), case.start(problem), max_iter=20, tol=None), expected)
 
     @pytest.mark.parametrize("name", VARIANTS)
     def test_random_problems(self, name):
         """Bold steps, with means solved to the end: factors only have another preconditioner."""
         problem = replace(twin(VARIANTS[name]).problem, pair=NewtonMeans(100, good_length=1.0), weights=NewtonWeights())
-        same_answers(run(factored(problem), max_iter=15, tol=None), run(problem, max_iter=15, tol=None))
+        same_answers(run(with_factors(problem), max_iter=15, tol=None), run(problem, max_iter=15, tol=None))
 
     @pytest.mark.parametrize("prior", ["dense", "sparse"])
     @pytest.mark.parametrize("deviation", [0.1, 1.0])

@@ -13,8 +13,7 @@ from scipy.spatial.distance import cdist
 from bemkl.arrays import Array
 from bemkl.kernels.cholesky import Column, Growth, by_columns, pivoted_cholesky
 from bemkl.kernels.compiled import compiled_growth, has_loop
-from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.forms import Form, Full, Gathering, hold
+from bemkl.kernels.factored import FactoredStack, Gathering
 from bemkl.kernels.groups import Distances, FittedGroup, refuse_overflow
 from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
 from bemkl.kernels.specs import Member
@@ -55,14 +54,12 @@ class Builder:
         n_basis = len(np.arange(n_samples)[basis])
         # A factor with more rows has more numbers than the matrix.
         self._factor = np.empty((n_samples * n_basis // (n_samples + n_basis), n_samples))
-        self._thin = Gathering(basis)
-        self._others: list[tuple[list[int], Form]] = []
+        self._kernels = Gathering(basis, tolerance)
         self._n_kernels = 0
 
     def stack(self) -> FactoredStack:
         """Return the kernels of all groups, in their order."""
-        positions, forms = zip(*self._thin.forms(), *self._others, strict=True)
-        return FactoredStack(forms, positions)
+        return self._kernels.stack()
 
     def add(self, group: FittedGroup, samples: FittedGroup) -> FittedGroup:
         """Build the kernels between samples and the basis points of a group, and fit their scalings."""
@@ -92,7 +89,7 @@ class Builder:
                     factor *= samples.present
                 if self._dtype != np.float64:
                     refuse_overflow(member.name_on(group.label), np.square(factor).sum(axis=0), self._dtype)
-                self._thin.add(self._n_kernels + m, factor)
+                self._kernels.add_factor(self._n_kernels + m, factor)
         return scalings
 
     def _scale(self, factor: Array, diagonal: Array, there: Present) -> Scaling | None:
@@ -117,10 +114,9 @@ class Builder:
             matrices = np.empty((len(some), *shape), dtype=self._dtype)
             part = build_matrices(part, part if symmetric else samples, self._scaling, matrices, distances)
             for k, m in enumerate(some):
-                # Nothing is left to find of a kernel without a thin factor.
-                known = _by_column(group.members[m], group)
-                form = Full(matrices[k], symmetric) if known else hold(matrices[k], self._tolerance)
-                self._others.append(([self._n_kernels + m], form))
+                # A kernel that was tried by its columns has no thin factor, but is symmetric.
+                known = symmetric if _by_column(group.members[m], group) else None
+                self._kernels.add_matrix(self._n_kernels + m, matrices[k], symmetric=known)
                 scalings[m] = part.scalings[k] if part.scalings else None
         return scalings
 

@@ -11,8 +11,7 @@ from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
 from bemkl.arrays import explained, real_array, refuse_out_of_range
-from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.forms import Form, Full, hold
+from bemkl.kernels.factored import FactoredStack, Gathering
 from bemkl.kernels.stack import LARGE_KERNELS, DenseStack
 from bemkl.kernels.views import is_views
 
@@ -194,12 +193,13 @@ class KernelStack:
         FactoredStack
             Thin factors of kernels that are square, positive semidefinite and of low rank; copies of the others.
         """
-        square, forms = np.array_equal(self._rows, self._columns), list[Form]()
-        for matrix, name in zip(self._matrices, self._names, strict=True):
+        gathering = Gathering(slice(None), tolerance)
+        known = None if np.array_equal(self._rows, self._columns) else False
+        for position, (matrix, name) in enumerate(zip(self._matrices, self._names, strict=True)):
             values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
             refuse_out_of_range(f"kernels, {name!r}", values, LARGE_KERNELS)
-            forms.append(hold(values, tolerance) if square else Full(values))
-        return FactoredStack(forms)
+            gathering.add_matrix(position, values, symmetric=known)
+        return gathering.stack()
 
     def _by_name(self, key: Any) -> Any:
         if isinstance(key, str):

@@ -76,7 +76,7 @@ def extend(
     """
     n_points = len(residual)
     while rank < stop:
-        pivot = residual.argmax()
+        pivot = int(residual.argmax())
         largest = residual[pivot]
         if largest <= tolerance:
             break

@@ -6,7 +6,7 @@ from kernel_checks import assert_same
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bemkl.kernels import FactoredStack, compiled
-from bemkl.kernels.forms import Gathering, ThinFactors, thin
+from bemkl.kernels.forms import ThinFactors
 
 RNG = np.random.default_rng(4)
 FALLING = RNG.normal(size=(2, 12, 30)) * 0.1 ** np.arange(12.0)[:, None]
@@ -38,21 +38,6 @@ class TestVerbs:
     def test_any_order_in_memory(self):
         turned = np.asfortranarray(FALLING[0])
         assert_same(FactoredStack([ThinFactors.single(turned, FALLING[1])]), products([turned], [FALLING[1]]))
-
-    @pytest.mark.parametrize("basis", [slice(None), np.array([3, 1, 29])])
-    @pytest.mark.parametrize("numbers", [1, 10 * 30, 2**20])
-    def test_gathered(self, numbers, basis, monkeypatch):
-        """The same kernels wherever the arrays end; what is added may be written over afterwards."""
-        monkeypatch.setattr(thin, "_NUMBERS", numbers)
-        gathering, place = Gathering(basis), np.empty((12, 30))
-        for position, factor in enumerate(FACTORS):
-            place[: len(factor)] = factor
-            gathering.add(2 * position, place[: len(factor)])
-        positions, forms = zip(*gathering.forms(), strict=True)
-        assert_array_equal(np.concatenate(positions), 2 * np.arange(6))
-        stack = FactoredStack(forms, [here // 2 for here in positions])
-        assert_same(stack, products(FACTORS, [factor[:, basis] for factor in FACTORS]))
-        assert stack.n_values == (30 if isinstance(basis, slice) else 33) * sum(map(len, FACTORS))
 
 
 def test_roots_are_without_what_is_below_rounding():

@@ -7,16 +7,16 @@ from typing import Any
 import numpy.typing as npt
 
 from bemkl.kernels.forms.full import Full
-from bemkl.kernels.forms.protocol import Form
-from bemkl.kernels.forms.thin import Gathering, ThinFactors
+from bemkl.kernels.forms.protocol import Form, MatrixForm
+from bemkl.kernels.forms.thin import ThinFactors
 
-FORMS: tuple[type[Form], ...] = (ThinFactors, Full)
-"""All forms; a matrix is held in the first one that takes it."""
+FORMS: tuple[type[MatrixForm], ...] = (Full,)
+"""Forms of matrices that have no thin factors; a matrix is held in the first one that takes it."""
 
 
-def hold(matrix: npt.NDArray[Any], tolerance: float) -> Form:
+def hold(matrix: npt.NDArray[Any], tolerance: float, *, symmetric: bool) -> Form:
     """Hold a kernel matrix in the first form that takes it. Shapes: matrix (n_samples, n_basis)."""
-    return next(held for form in FORMS if (held := form.of(matrix, tolerance)) is not None)
+    return next(held for form in FORMS if (held := form.of(matrix, tolerance, symmetric=symmetric)) is not None)
 
 
-__all__ = ["FORMS", "Form", "Full", "Gathering", "ThinFactors", "hold"]
+__all__ = ["FORMS", "Form", "Full", "MatrixForm", "ThinFactors", "hold"]

@@ -26,9 +26,9 @@ class Full:
     symmetric: bool = False  # whether it is known to be symmetric: then half of it is read, and nobody needs to look
 
     @classmethod
-    def of(cls, matrix: npt.NDArray[Any], tolerance: float) -> Self:
+    def of(cls, matrix: npt.NDArray[Any], tolerance: float, *, symmetric: bool) -> Self:
         """Hold any matrix, as it is. Shapes: matrix (n_samples, n_basis)."""
-        return cls(matrix, symmetric=asymmetry(matrix) == 0.0)
+        return cls(matrix, symmetric)
 
     @property
     def shape(self) -> tuple[int, int, int]:

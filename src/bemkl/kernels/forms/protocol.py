@@ -17,10 +17,6 @@ Single = npt.NDArray[np.float32]
 class Form(Protocol):
     """Some kernels of a stack, held in one way."""
 
-    @classmethod
-    def of(cls, matrix: npt.NDArray[Any], tolerance: float) -> Self | None:
-        """Hold an (n_samples, n_basis) matrix up to an error relative to its diagonal; None if this form cannot."""
-
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of kernels, samples and basis points."""
@@ -53,3 +49,11 @@ class Form(Protocol):
 
     def rows(self, chosen: slice) -> Array:
         """Return some rows of every kernel, shape (n_kernels, n_chosen, n_basis)."""
+
+
+class MatrixForm(Form, Protocol):
+    """A form that a matrix may be held in, wherever it comes from."""
+
+    @classmethod
+    def of(cls, matrix: npt.NDArray[Any], tolerance: float, *, symmetric: bool) -> Self | None:
+        """Hold an (n_samples, n_basis) matrix up to an error relative to its diagonal; None if this form cannot."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf
 
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.caching import lazy_property
-from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.compiled import compiled_loops
 from bemkl.kernels.forms.protocol import Positions, Single
 from bemkl.kernels.stack import asymmetry
@@ -35,9 +33,6 @@ of what factors of the default tolerance leave out themselves.
 
 _LAST_ROWS = 0.05
 """Share of a kernel's trace that its last rows have, which a rough sum is without."""
-
-_NUMBERS = 2**20
-"""Numbers in an array of factors: enough for few calls, and for large pages of memory, which cost less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +57,6 @@ class ThinFactors:
         factor = np.ascontiguousarray(left)
         other = factor if right is None or right is left else np.ascontiguousarray(right)
         return cls(factor, other, np.array([len(factor)], dtype=np.intp))
-
-    @classmethod
-    def of(cls, matrix: npt.NDArray[Any], tolerance: float) -> Self | None:
-        """
-        Factor a symmetric, positive semidefinite matrix of low rank; None for others.
-
-        Shapes: matrix (n_samples, n_basis).
-        """
-        factor = compressed(matrix, tolerance) if matrix.shape[0] == matrix.shape[1] else None
-        return None if factor is None else cls.single(factor)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -162,6 +147,8 @@ class ThinFactors:
         # A product of a matrix with itself costs half of a general one, but needs weights of one sign.
         for sign, add in ((1.0, np.add), (-1.0, np.subtract)):
             rows = np.flatnonzero(sign * shares > 0.0)
+            if not rows.size:
+                continue
             # Both factors get the same lengths, because single precision has a small range.
             lengths = np.sqrt(np.abs(shares[rows]))
             left = _scaled(self.left, rows, lengths / left_lengths[rows])
@@ -207,40 +194,6 @@ class ThinFactors:
         before = np.cumsum(shares) - shares
         tails: Array = 1.0 - (before - before[(self.ends - self._ranks)[owners]])
         return tails
-
-
-class Gathering:
-    """Thin factors on their way into a stack, copied one below the other."""
-
-    def __init__(self, basis: Any) -> None:
-        self._basis = basis  # positions of the basis points among the samples, or a slice of all of them
-        self._array = np.empty((0, 0))
-        self._ends, self._positions = [0], list[int]()
-        self._found: list[tuple[Positions, ThinFactors]] = []
-
-    def add(self, position: int, factor: Array) -> None:
-        """Copy the factor of the kernel that has a position in the stack. Shapes: factor (rank, n_samples)."""
-        rank, n_samples = factor.shape
-        if self._ends[-1] + rank > len(self._array):
-            self._close()
-            self._array = np.empty((max(rank, _NUMBERS // n_samples), n_samples))
-        self._array[self._ends[-1] : self._ends[-1] + rank] = factor
-        self._ends.append(self._ends[-1] + rank)
-        self._positions.append(position)
-
-    def forms(self) -> Iterator[tuple[Positions, ThinFactors]]:
-        """Return the kernels with their positions."""
-        self._close()
-        yield from self._found
-
-    def _close(self) -> None:
-        """Keep the factors of an array, whose other rows never cost memory."""
-        if self._positions:
-            left = self._array[: self._ends[-1]]
-            right = left if isinstance(self._basis, slice) else np.ascontiguousarray(left[:, self._basis])
-            thin = ThinFactors(left, right, np.array(self._ends[1:], dtype=np.intp))
-            self._found.append((np.array(self._positions, dtype=np.intp), thin))
-        self._ends, self._positions = [0], []
 
 
 def _root(factor: Array) -> Array:
