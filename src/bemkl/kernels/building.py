@@ -106,17 +106,20 @@ class Builder:
     def _add_matrices(self, group: FittedGroup, samples: FittedGroup, numbers: list[int]) -> dict[int, Scaling | None]:
         """Compute the matrices of kernels, a few together; return the scalings, by their numbers."""
         scalings: dict[int, Scaling | None] = {}
-        shape, symmetric = (len(samples.present), len(group.present)), group is samples
+        shape, square = (len(samples.present), len(group.present)), group is samples
+        tried = [m for m in numbers if _by_column(group.members[m], group)]
         step = max(1, _NUMBERS // (shape[0] * shape[1]))
+        # Others may turn out thin, and should not hold the memory of their neighbours then.
+        batches = [tried[k : k + step] for k in range(0, len(tried), step)] + [[m] for m in numbers if m not in tried]
         distances: tuple[Distances, Distances] = ({}, {})
-        for some in (numbers[first : first + step] for first in range(0, len(numbers), step)):
-            part = replace(group, members=[group.members[m] for m in some])
-            matrices = np.empty((len(some), *shape), dtype=self._dtype)
-            part = build_matrices(part, part if symmetric else samples, self._scaling, matrices, distances)
-            for k, m in enumerate(some):
+        for batch in batches:
+            part = replace(group, members=[group.members[m] for m in batch])
+            matrices = np.empty((len(batch), *shape), dtype=self._dtype)
+            part = build_matrices(part, part if square else samples, self._scaling, matrices, distances)
+            for k, m in enumerate(batch):
                 # A kernel that was tried by its columns has no thin factor, but is symmetric.
-                known = symmetric if _by_column(group.members[m], group) else None
-                self._kernels.add_matrix(self._n_kernels + m, matrices[k], symmetric=known)
+                symmetric = square if m in tried else None
+                self._kernels.add_matrix(self._n_kernels + m, matrices[k], symmetric=symmetric)
                 scalings[m] = part.scalings[k] if part.scalings else None
         return scalings
 
