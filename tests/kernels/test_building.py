@@ -6,7 +6,7 @@ from kernel_checks import assert_same
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 
-from bemkl import KernelBank, KernelSpec, paper_bank
+from bemkl import BEMKLClassifier, KernelBank, KernelSpec, paper_bank
 from bemkl.kernels import building, compiled
 from bemkl.kernels.scaling import SCALINGS
 
@@ -126,3 +126,10 @@ class TestBank:
         thin = np.linalg.matrix_rank(matrices(stack)[1], 1e-10) + 4
         assert 4 * 60**2 + 4 * 60 < stack.n_values < 4 * 60**2 + 2 * thin * 60
         assert_same(stack, bank.fit_transform(X).dense().values, tolerance=1e-9)
+
+    @pytest.mark.parametrize("landmarks", [None, 1, [0], "pivoted"])
+    def test_kernels_of_rank_0(self, landmarks):
+        """A constant column has a linear kernel of zeros once it is standardised."""
+        bank = KernelBank([KernelSpec("linear", "each")], standardise=True)
+        model = BEMKLClassifier(bank, landmarks=landmarks).fit(np.ones((10, 2)), np.arange(10) % 2)
+        assert_allclose(model.predict_proba(np.ones((1, 2))).sum(), 1.0)

@@ -143,8 +143,8 @@ class FactoredStack:
         r"""
         Approximate the weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
 
-        Enough for a preconditioner, at a fraction of the cost: in single precision, without the kernels that together
-        make up less than 2 % of the sum, and without the last rows of thin factors.
+        Enough for a preconditioner, at a fraction of the cost: without the kernels that together make up less than 2 %
+        of the sum, and of many thin factors without their last rows and in single precision.
 
         Parameters
         ----------
@@ -159,13 +159,12 @@ class FactoredStack:
         sizes = np.abs(weights) * self._sizes
         order = np.argsort(sizes)
         least = order[np.cumsum(sizes[order]) < _LEAST * sizes.sum()]
-        # Single precision has a small range: the largest term gets the size 1.
-        scaled = weights / (sizes.max() or 1.0)
-        scaled[least] = 0.0
-        total = np.zeros(self.shape[1:], dtype=np.float32)
+        kept = weights.copy()
+        kept[least] = 0.0
+        total = np.zeros(self.shape[1:])
         for positions, form in self._forms:
-            form.add_roughly(scaled[positions], total)
-        return (sizes.max() or 1.0) * total.astype(np.float64)
+            form.add_roughly(kept[positions], total)
+        return total
 
     @lazy_property
     def _sizes(self) -> Array:
@@ -208,7 +207,7 @@ class Gathering:
     def add_factor(self, position: int, factor: Array) -> None:
         """Copy the factor of the kernel at a position of the stack. Shapes: factor (rank, n_samples)."""
         rank, n_samples = factor.shape
-        if self._ends[-1] + rank > len(self._array):
+        if not self._array.size or self._ends[-1] + rank > len(self._array):
             self._close()
             self._array = np.empty((max(rank, _NUMBERS // n_samples), n_samples))
         self._array[self._ends[-1] : self._ends[-1] + rank] = factor

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from bemkl.arrays import Array
 
 Positions = npt.NDArray[np.intp]
-Single = npt.NDArray[np.float32]
 
 
 class Form(Protocol):
@@ -44,7 +43,7 @@ class Form(Protocol):
     def sizes(self) -> Array:
         """How large each kernel is, no less than its trace, shape (n_kernels,): what can be left out of a sum."""
 
-    def add_roughly(self, weights: Array, total: Single) -> None:
+    def add_roughly(self, weights: Array, total: Array) -> None:
         """Add (n_kernels,) weights times the kernels to an (n_samples, n_basis) sum; a few percent off will do."""
 
     def rows(self, chosen: slice) -> Array:

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf
 from bemkl.arrays import Array, refuse_nonfinite
 from bemkl.caching import lazy_property
 from bemkl.kernels.compiled import compiled_loops
-from bemkl.kernels.forms.protocol import Positions, Single
+from bemkl.kernels.forms.protocol import Positions
 from bemkl.kernels.stack import asymmetry
 
 _FEW_OUTPUTS = 8
@@ -30,6 +30,9 @@ _NEGLIGIBLE = 1e-13
 Share of a squared trace, the product of those of both factors, that may be left out of a squared kernel: a thousandth
 of what factors of the default tolerance leave out themselves.
 """
+
+_FEW_ROWS = 2
+"""Rows, over basis points, up to which a rough sum is exact, and does not depend on the order of samples."""
 
 _LAST_ROWS = 0.05
 """Share of a kernel's trace that its last rows have, which a rough sum is without."""
@@ -132,9 +135,9 @@ class ThinFactors:
         sizes: Array = np.sqrt(left) * np.sqrt(right)
         return sizes
 
-    def add_roughly(self, weights: Array, total: Single) -> None:
+    def add_roughly(self, weights: Array, total: Array) -> None:
         """
-        Add the kernels, times their weights, without the last rows of their factors.
+        Add the kernels, times their weights; of many rows, only the first ones, and in single precision.
 
         Pivoted Cholesky puts rows in the order of what they explain: the first ones that make up 95 % of a kernel's
         trace are often a third of them.
@@ -142,18 +145,24 @@ class ThinFactors:
         Shapes: weights (n_kernels,), total (n_samples, n_basis).
         """
         left_lengths, right_lengths = (np.sqrt(squares) for squares in self._squares)
-        shares = weights[self._owners] * left_lengths * right_lengths
-        shares[self._tails(self._squares[1]) < _LAST_ROWS] = 0.0
+        sizes = weights[self._owners] * left_lengths * right_lengths
+        few = len(sizes) <= _FEW_ROWS * self.right.shape[1]
+        if not few:
+            sizes[self._tails(self._squares[1]) < _LAST_ROWS] = 0.0
+        largest = np.abs(sizes).max(initial=0.0)
+        subtotal = np.zeros(total.shape, dtype=np.float64 if few else np.float32)
         # A product of a matrix with itself costs half of a general one, but needs weights of one sign.
         for sign, add in ((1.0, np.add), (-1.0, np.subtract)):
-            rows = np.flatnonzero(sign * shares > 0.0)
-            if not rows.size:
-                continue
-            # Both factors get the same lengths, because single precision has a small range.
-            lengths = np.sqrt(np.abs(shares[rows]))
-            left = _scaled(self.left, rows, lengths / left_lengths[rows])
-            right = left if self.left is self.right else _scaled(self.right, rows, lengths / right_lengths[rows])
-            add(total, left.T @ right, out=total)
+            rows = np.flatnonzero(sign * sizes > 0.0)
+            # Single precision has a small range: all numbers are at most 1.
+            lengths = np.sqrt(np.abs(sizes[rows]) / (largest or 1.0))[:, None]
+            left = (self.left[rows] * (lengths / left_lengths[rows, None])).astype(subtotal.dtype, copy=False)
+            right = left
+            if self.left is not self.right:
+                right = (self.right[rows] * (lengths / right_lengths[rows, None])).astype(subtotal.dtype, copy=False)
+            if rows.size:
+                add(subtotal, left.T @ right, out=subtotal)
+        total += largest * subtotal.astype(np.float64, copy=False)
 
     def rows(self, chosen: slice) -> Array:
         """Form some rows of every kernel. Shapes: returns (n_kernels, n_chosen, n_basis)."""
@@ -209,9 +218,3 @@ def _root(factor: Array) -> Array:
             "kernels: a factor has numbers too far apart or too small to be squared. Scale the kernel."
         )
     return np.asarray(root, dtype=np.float64)
-
-
-def _scaled(factor: Array, places: Positions, scales: Array) -> Single:
-    """Return some rows, each times a number, in single precision."""
-    rows: Single = (factor[places] * scales[:, None]).astype(np.float32)
-    return rows
