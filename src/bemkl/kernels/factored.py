@@ -242,4 +242,4 @@ class Gathering:
             right = left if isinstance(self._basis, slice) else np.ascontiguousarray(left[:, self._basis])
             self._forms.append(ThinFactors(left, right, np.array(self._ends[1:], dtype=np.intp)))
             self._places.append(self._positions)
-        self._ends, self._positions = [0], []
+        self._array, self._ends, self._positions = np.empty((0, 0)), [0], []
