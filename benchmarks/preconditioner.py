@@ -20,7 +20,7 @@ from scipy.linalg import eigh
 
 from bemkl.distributions import PointMass
 from bemkl.inference import DENSE, SPARSE, Block, NewtonMeans, NewtonWeights, Priors, Probit, Problem, run
-from bemkl.inference.coupling import Coupling
+from bemkl.inference.newton.coupling import Coupling, Samples
 
 SWEEPS = (1, 5)
 
@@ -56,16 +56,15 @@ def compare(name: str) -> Iterator[str]:
             priors = Priors(kernel=prior, intermediate=PointMass.from_std(deviation))
             problem = Problem([block], priors, NewtonWeights(), NewtonMeans())
             for n_sweeps in SWEEPS:
-                context = run(problem, max_iter=n_sweeps, tol=None).state.context(problem, 0)
-                coupling = Coupling.of(
-                    context, np.broadcast_to(context.output_precision[:, None], context.target.shape)
-                )
+                state = run(problem, max_iter=n_sweeps, tol=None).state
+                context = state.blocks[0].context(state.weights.moments(0))
+                coupling = Coupling.of(context)
                 lam, upsilon = np.diag(context.sample_precision[0]), context.intermediate_precision[0]
                 flat = K.reshape(len(K), -1)
                 true = lam + K.reshape(-1, len(lam)).T @ (coupling.matrix[0] @ flat).reshape(-1, len(lam))
-                along, across = coupling.rank_one
+                along = Samples.of(coupling, context.output_precision[:, None]).along
                 combined = (context.weights.mean @ flat).reshape(K.shape[1:])
-                ours = lam + across[0] * gram + along[0, 0] * combined.T @ combined
+                ours = lam + coupling.across[0] * gram + along[0, 0] * combined.T @ combined
                 natural = eigh(true, lam + upsilon * gram, eigvals_only=True)
                 found = eigh(true, ours, eigvals_only=True)
                 low, high = np.quantile(found, [0.25, 0.75])

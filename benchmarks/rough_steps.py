@@ -31,12 +31,10 @@ from bemkl.inference import (
     Priors,
     Probit,
     Problem,
-    approximation,
     ascend,
-    joint_means,
-    pair_factors,
-    preconditioners,
 )
+from bemkl.inference.factors import sample_weights
+from bemkl.inference.newton import joint_means, preconditioner
 
 CASES = tuple(product(("dense", "sparse"), (0.1, 0.3, 1.0)))
 
@@ -83,7 +81,7 @@ def main() -> None:
 @contextmanager
 def exactly() -> Iterator[None]:
     """Take exact steps with new preconditioners."""
-    with patch.object(joint_means, "_MANY", np.inf), patch.object(approximation, "_CLOSE", -1.0):
+    with patch.object(joint_means, "_MANY", np.inf), patch.object(preconditioner, "_CLOSE", -1.0):
         yield
 
 
@@ -98,10 +96,10 @@ def counted(problem: Problem) -> tuple[Any, Counter[str]]:
 
         return call
 
-    factor, solver = pair_factors.sample_precision_factor, preconditioners.rough_solver
+    factor, solver = sample_weights.precision_factor, preconditioner.weigh
     with (
-        patch.object(pair_factors, "sample_precision_factor", counting("a", factor)),
-        patch.object(preconditioners, "rough_solver", counting("p", solver)),
+        patch.object(sample_weights, "precision_factor", counting("a", factor)),
+        patch.object(preconditioner, "weigh", counting("p", solver)),
     ):
         return ascend(problem), counts
 

@@ -26,8 +26,8 @@ from bemkl.inference import (
     Probit,
     Problem,
     ascend,
-    newton_weights,
 )
+from bemkl.inference.weights import newton
 
 DEVIATIONS = (0.1, 0.3, 1.0)
 TOL = 1e-4
@@ -61,7 +61,7 @@ def main() -> None:
             for block in blocks:
                 priors = Priors(kernel=SPARSE, intermediate=PointMass.from_std(deviation))
                 problem = Problem([block], priors, NewtonWeights(), NewtonMeans())
-                with patch.object(newton_weights, "_FAR", np.inf):
+                with patch.object(newton, "_FAR", np.inf):
                     once = ascend(problem)
                 twice = ascend(problem)
                 counts += [once.n_iter, twice.n_iter]

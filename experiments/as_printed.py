@@ -6,10 +6,10 @@ import numpy as np
 
 from bemkl.distributions import PointMass
 from bemkl.estimators.parameters import gamma_prior
-from bemkl.inference import Block, BlockState, FittedBlock, Plain, Priors, Probit, Problem, State, ascend, fitted_block
-from bemkl.inference.mean_field import unit_pair
+from bemkl.inference import Block, FittedBlock, Plain, Priors, Probit, Problem, State, ascend, fitted_block
 from bemkl.inference.protocols import Stack
-from bemkl.inference.weights import independent_weights
+from bemkl.inference.start import placed_block
+from bemkl.inference.weights.free import independent_weights
 
 SWEEPS = 200
 """Number of iterations in the paper."""
@@ -27,7 +27,7 @@ def fit_as_printed(
     priors = Priors(kernel=gamma_prior("kernel_prior", kernel_prior), intermediate=PointMass.from_std(intermediate_std))
     problem = Problem([Block(stack, likelihood)], priors, pair=Plain())
     fitted = ascend(problem, random_start(problem, rng), max_iter=SWEEPS, tol=None)
-    return fitted_block(problem, fitted.state)
+    return fitted_block(fitted.state)
 
 
 def random_start(problem: Problem, rng: np.random.Generator) -> State:
@@ -39,16 +39,10 @@ def random_start(problem: Problem, rng: np.random.Generator) -> State:
     """
     (block,) = problem.blocks
     assert isinstance(block.likelihood, Probit)
-    n_kernels, n_samples, n_basis = block.stack.shape
-    n_outputs, output = block.likelihood.n_outputs, block.likelihood.start()
-    sign = np.sign(output.target)
+    n_kernels, n_samples, n_basis = block.shape
+    n_outputs, sign = block.n_outputs, np.sign(block.likelihood.start().target)
     size = np.abs(rng.normal(size=(n_outputs, n_kernels, n_samples))) + block.likelihood.margin
-    pair = unit_pair(block.stack, rng.normal(size=(n_outputs, n_basis)), sign[:, None, :] * size)
-    here = BlockState(
-        problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis))),
-        problem.priors.intermediate.posterior(0, np.zeros(n_outputs)),
-        pair,
-        output,
-    )
     mean = np.concatenate([np.zeros(n_outputs), np.ones(n_kernels)])
-    return State((here,), independent_weights(mean, np.ones(len(mean)), problem.n_outputs, problem.priors))
+    weights = independent_weights(mean, np.ones(len(mean)), problem.n_outputs, problem.priors)
+    a = rng.normal(size=(n_outputs, n_basis))
+    return State((placed_block(problem, weights, 0, a, sign[:, None, :] * size),), weights)

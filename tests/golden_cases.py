@@ -1,15 +1,16 @@
 """Runs of the author's own program as problems and starting states of ours (tests/golden/README.md)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from problems import located
 from scipy.optimize import brentq
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, BlockState, Gaussian, Plain, Priors, Probit, Problem, State
-from bemkl.inference.likelihoods.gaussian import GaussianOutput
-from bemkl.inference.mean_field import unit_pair
-from bemkl.inference.weights import independent_weights
+from bemkl.inference import Block, Gaussian, Plain, Priors, Probit, Problem, State
+from bemkl.inference.start import placed_block
+from bemkl.inference.weights.free import independent_weights
 from bemkl.kernels import DenseStack
 from bemkl.special import truncated_excess
 
@@ -59,39 +60,31 @@ class Case:
 
     def start(self, problem):
         """Return the author's starting point: stored means, identity covariances, unit kernel weights."""
-        blocks = []
-        for task, block in enumerate(problem.blocks):
-            n_outputs, (_, n_samples, n_basis) = block.likelihood.n_outputs, block.stack.shape
-            pair = unit_pair(
-                block.stack, self.outputs_first("init_a_mu", task), self.outputs_first("init_G_mu", task, ndim=2)
-            )
-            if self.classifies:
-                output = scores_with_mean(block.likelihood, self.outputs_first("init_f_mu"), self.targets(task).T)
-            else:
-                # Scale at its prior, shape already at its posterior value.
-                noise = Gamma(
-                    block.likelihood.noise.shape + n_samples / 2, np.full(n_outputs, block.likelihood.noise.scale)
-                )
-                output = GaussianOutput(self.targets(task).T, noise)
-            blocks.append(
-                BlockState(
-                    problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis))),
-                    problem.priors.intermediate.posterior(0, np.zeros(n_outputs)),
-                    pair,
-                    output,
-                )
-            )
         n_outputs = problem.n_outputs
         mean = np.concatenate([np.zeros(sum(n_outputs)), np.ones(problem.n_kernels)])
-        return State(tuple(blocks), independent_weights(mean, np.ones(len(mean)), n_outputs, problem.priors))
+        weights = independent_weights(mean, np.ones(len(mean)), n_outputs, problem.priors)
+        blocks = []
+        for task, block in enumerate(problem.blocks):
+            a, G = self.outputs_first("init_a_mu", task), self.outputs_first("init_G_mu", task, ndim=2)
+            here = placed_block(problem, weights, task, a, G)
+            if self.classifies:
+                mean = self.outputs_first("init_f_mu")
+                here = located(here, location_of(block.likelihood, mean, self.targets(task).T))
+            else:
+                # Scale at its prior, shape already at its posterior value.
+                noise = self.gamma("epsilon")
+                shape, scale = noise.shape + block.shape[1] / 2, np.full(block.n_outputs, noise.scale)
+                here = replace(here, noise_precision=Gamma(shape, scale))
+            blocks.append(here)
+        return State(tuple(blocks), weights)
 
     def query(self, task):
         """Return the test kernels, new samples in rows."""
         return DenseStack(np.ascontiguousarray(self.get("K_test", task).transpose(0, 2, 1)))
 
 
-def scores_with_mean(likelihood, mean, sign):
-    """Return the truncated normal factor that has the given means."""
+def location_of(likelihood, mean, sign):
+    """Return the location of the truncated normal factor that has the given means."""
 
     def depth(excess):
         return brentq(
@@ -99,4 +92,4 @@ def scores_with_mean(likelihood, mean, sign):
         )
 
     depths = np.vectorize(depth)(sign * mean - likelihood.margin)
-    return likelihood.factor(sign * (depths + likelihood.margin))
+    return sign * (depths + likelihood.margin)

@@ -1,16 +1,15 @@
 """Small random problems of every variant, as engine problems and as slow references with the same start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from reference import SlowBlock, SlowModel
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, BlockState, Gaussian, Multinomial, Plain, Priors, Probit, Problem, State
-from bemkl.inference.likelihoods.gaussian import GaussianOutput
+from bemkl.inference import Block, Gaussian, Multinomial, Plain, Priors, Probit, Problem, State
 from bemkl.inference.likelihoods.semi_supervised import SemiSupervisedProbit
-from bemkl.inference.mean_field import unit_pair
-from bemkl.inference.weights import independent_weights
+from bemkl.inference.start import placed_block
+from bemkl.inference.weights.free import independent_weights
 from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
 
 
@@ -109,17 +108,30 @@ def twin(variant, seed=0, pair=None, joint=False, slow_model=SlowModel, weights=
 
 def translate(problem, slow_state):
     """Return the engine's state for a reference state with identity covariances."""
-    blocks = []
-    for block, s in zip(problem.blocks, slow_state.blocks, strict=True):
-        pair = unit_pair(block.stack, s.a.copy(), s.G.copy())
-        if isinstance(block.likelihood, Probit | Multinomial):
-            output = block.likelihood.factor(s.m.copy())
-        else:
-            output = GaussianOutput(block.likelihood.start().target, Gamma(*s.eps))
-        upsilon = Gamma(*s.ups) if isinstance(problem.priors.intermediate, Gamma) else problem.priors.intermediate
-        blocks.append(BlockState(Gamma(*s.lam), upsilon, pair, output))
     weights = independent_weights(slow_state.be, np.diag(slow_state.Sbe), problem.n_outputs, problem.priors)
+    blocks = []
+    for index, (block, s) in enumerate(zip(problem.blocks, slow_state.blocks, strict=True)):
+        latent = isinstance(block.likelihood, Probit | Multinomial)
+        upsilon = Gamma(*s.ups) if isinstance(problem.priors.intermediate, Gamma) else problem.priors.intermediate
+        placed = placed_block(problem, weights, index, s.a.copy(), s.G.copy())
+        here = replace(placed, sample_precision=Gamma(*s.lam), intermediate_precision=upsilon)
+        blocks.append(located(here, s.m.copy()) if latent else replace(here, noise_precision=Gamma(*s.eps)))
     return State(tuple(blocks), weights)
+
+
+def located(here, location):
+    """Return a block whose targets have a given location, (n_outputs, n_samples)."""
+
+    def relocate(part):
+        return replace(part, targets=part.likelihood.restored(location[:, part.places])), None
+
+    return replace(here, rows=here.rows.run(relocate)[0], seen=None)
+
+
+def rows_of(here):
+    """Return the rows of a block in one part."""
+    (part,) = here.rows.parts
+    return part
 
 
 def total(terms):

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+from problems import rows_of
 from scipy.stats import gamma as gamma_distribution
 from scipy.stats import multivariate_normal, norm, truncnorm
 
@@ -49,7 +50,7 @@ def log_ratio(problem, state, size, rng):
             if not isinstance(block.likelihood, Multinomial):
                 ratio += output_log_ratio(block, here, o, eta, rng)
         if isinstance(block.likelihood, Multinomial):
-            ratio += competing_log_ratio(here.output.scores, np.stack(etas, axis=1), rng)
+            ratio += competing_log_ratio(rows_of(here).targets.scores, np.stack(etas, axis=1), rng)
         first += here.n_outputs
     return ratio
 
@@ -86,17 +87,17 @@ def draw_weights(weights, size, rng):
 def pair_log_ratio(problem, block, here, o, b, e, size, rng):
     """Return the part of the ratio that belongs to sample weights and intermediate outputs, and the predictor."""
     P, N, D = block.stack.shape
-    K, pair = block.stack.values, here.pair
+    K, sample, G_mean = block.stack.values, here.sample, rows_of(here).mean
     lam, log_q = draw_precision(one_output(here.sample_precision, o), (D,), size, rng)
     ratio = precision_log_density(problem.priors.sample, lam) - log_q
     ups, log_q = draw_precision(one_output(here.intermediate_precision, o), (), size, rng)
     ratio += precision_log_density(problem.priors.intermediate, ups) - log_q
-    q = multivariate_normal(pair.sample_mean[o], pair.sample_precision_factor(block.stack.gram(), o).inverse())
+    q = multivariate_normal(sample.mean[o], sample.precision_factor(block.stack.gram(), o).inverse())
     a = q.rvs(size, random_state=rng).reshape(size, -1)
     ratio += sum_entries(norm.logpdf(a, scale=lam**-0.5)) - q.logpdf(a)
-    root = np.linalg.cholesky(pair.intermediate.covariance[o])
+    root = np.linalg.cholesky(here.intermediate.spread.covariance[o])
     noise = rng.standard_normal((size, P, N))
-    G = pair.intermediate_mean[o] + root @ noise
+    G = G_mean[o] + root @ noise
     log_q = sum_entries(norm.logpdf(noise)) - N * np.log(np.diag(root)).sum()
     location = np.einsum("mid,sd->smi", K, a)
     ratio += sum_entries(norm.logpdf(G, location, scale=ups[:, None, None] ** -0.5)) - log_q
@@ -107,7 +108,7 @@ def output_log_ratio(block, here, o, eta, rng):
     """Return the part of the ratio that belongs to the likelihood of one output."""
     size, N = eta.shape
     if isinstance(block.likelihood, Probit):
-        scores = here.output.scores
+        scores = rows_of(here).targets.scores
         margin = np.broadcast_to(scores.margin, scores.sign.shape)[o]
         above = norm.cdf(scores.location[o] - margin)
         share = above / (above + norm.cdf(-scores.location[o] - margin))
@@ -118,9 +119,9 @@ def output_log_ratio(block, here, o, eta, rng):
         excess = q.rvs((size, N), random_state=rng)
         f = scores.location[o] + side * excess
         return sum_entries(norm.logpdf(f, eta)) - sum_entries(q.logpdf(excess) + log_q)
-    eps, log_q = draw_precision(one_output(here.output.noise_precision, o), (), size, rng)
-    ratio = precision_log_density(block.likelihood.noise, eps) - log_q
-    return ratio + sum_entries(norm.logpdf(here.output.target[o], eta, scale=eps[:, None] ** -0.5))
+    eps, log_q = draw_precision(one_output(here.noise_precision, o), (), size, rng)
+    ratio = precision_log_density(block.likelihood._prior, eps) - log_q
+    return ratio + sum_entries(norm.logpdf(rows_of(here).targets.target[o], eta, scale=eps[:, None] ** -0.5))
 
 
 def one_output(factor, o):
@@ -134,7 +135,7 @@ def draw_new(problem, state, query, block, o, size, rng):
     """Return draws of g (size, P, n) and of f or y (size, n) at new samples."""
     here, weights = state.blocks[block], state.weights
     gram = problem.blocks[block].stack.gram()
-    a = rng.multivariate_normal(here.pair.sample_mean[o], here.pair.sample_precision_factor(gram, o).inverse(), size)
+    a = rng.multivariate_normal(here.sample.mean[o], here.sample.precision_factor(gram, o).inverse(), size)
     ups, _ = draw_precision(one_output(here.intermediate_precision, o), (), size, rng)
     g = np.einsum("mid,sd->smi", query, a)
     g += rng.standard_normal(g.shape) * ups[:, None, None] ** -0.5
@@ -143,6 +144,6 @@ def draw_new(problem, state, query, block, o, size, rng):
     eta = np.einsum("sm,smi->si", be[:, weights.n_biases :], g) + be[:, [j]]
     noise = rng.standard_normal(eta.shape)
     if isinstance(problem.blocks[block].likelihood, Gaussian):
-        eps, _ = draw_precision(one_output(here.output.noise_precision, o), (), size, rng)
+        eps, _ = draw_precision(one_output(here.noise_precision, o), (), size, rng)
         noise *= eps[:, None] ** -0.5
     return SimpleNamespace(g=g, f=eta + noise)

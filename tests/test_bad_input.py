@@ -28,11 +28,6 @@ def two_kernels():
     return problem(blocks=[Block(DenseStack(np.repeat(EYE, 2, axis=0)), Probit(Y))])
 
 
-def with_output(output):
-    state = initialise(problem())
-    return replace(state, blocks=(replace(state.blocks[0], output=output),))
-
-
 CASES = {
     "matrix instead of a stack": (
         lambda: DenseStack(np.eye(3)),
@@ -87,10 +82,10 @@ CASES = {
     "zero iterations": (lambda: run(problem(), max_iter=0), r"max_iter: .*at least 1, got 0"),
     "half an iteration": (lambda: run(problem(), max_iter=1.5), r"max_iter: .*got 1.5"),
     "negative tolerance": (lambda: run(problem(), tol=-1.0), r"tol: .*got -1.0"),
-    "state of another kind": (lambda: run(problem(), {}), r"state: expected a State, got \{\}"),
+    "state of another kind": (lambda: run(problem(), {}), r"state: expected a State or Posterior, got \{\}"),
     "state of another problem": (
         lambda: run(problem(), initialise(problem(blocks=[Block(DenseStack(np.eye(3)[None]), Gaussian(Y[:3]))]))),
-        r"state: .*'GaussianOutput', 1, 1, 3, 3.* do not fit .*'ProbitOutput', 1, 1, 4, 4",
+        r"state: .*'learned', 'known', 1, 3, 3.* do not fit .*'known', 'known', 1, 4, 4",
     ),
     "unknown rule": (
         lambda: predict(problem(), initialise(problem()), STACK, predictive="best"),
@@ -106,19 +101,19 @@ CASES = {
     ),
     "state of another likelihood": (
         lambda: run(problem(), initialise(problem(blocks=[Block(STACK, Gaussian(Y))]))),
-        r"state: .*GaussianOutput.* do not fit .*ProbitOutput",
+        r"state: .*'learned', 'known'.* do not fit .*'known', 'known'",
     ),
     "state with a learned deviation": (
         lambda: run(problem(), initialise(problem(priors=Priors(intermediate=Gamma(1.0, 1.0))))),
-        r"state: .*and a PointMass for the intermediate precision",
+        r"state: .*'known', 'learned'.* do not fit .*'known', 'known'",
     ),
     "weights of another problem": (
         lambda: run(problem(), replace(initialise(problem()), weights=initialise(two_kernels()).weights)),
         r"state: weights of shape .*\(2, 1\) in block 0 do not fit \(1, 1\)",
     ),
-    "scores of too few samples": (
-        lambda: run(problem(), with_output(Probit(Y[:3]).start())),
-        r"state: .*ProbitOutput of 3 samples",
+    "another number of samples": (
+        lambda: run(problem(), initialise(problem(blocks=[Block(DenseStack(np.ones((1, 3, 4))), Probit(Y[:3]))]))),
+        r"state: .*, 4, 3\)\] do not fit .*, 4, 4\)\]",
     ),
     "seed instead of a generator": (lambda: initialise(problem(), 0), r"rng: expected a numpy.random.Generator.*got 0"),
     "class instead of a strategy": (

@@ -114,15 +114,15 @@ def test_alarm_when_the_bound_falls(problem):
 class Broken(Probit):
     """A likelihood whose bound is lost."""
 
-    def bound_terms(self, output, predictor):
+    def bound_terms(self, noise, fit, variance):
         return {"output": np.nan}
 
 
 class Colliding(Probit):
     """A likelihood that names its term like one of the engine's."""
 
-    def bound_terms(self, output, predictor):
-        return {"intermediate": super().bound_terms(output, predictor)["output"]}
+    def bound_terms(self, noise, fit, variance):
+        return {"intermediate": super().bound_terms(noise, fit, variance)["output"]}
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def test_rows_are_predicted_independently(problem):
 def test_variances_of_intermediate_outputs_only_where_they_are_wanted(problem, rule):
     state = run(problem, max_iter=5, tol=None).state
     stack = DenseStack(twin(VARIANTS["mixed tasks"]).queries[0])
-    some = fitted_block(problem, state).predict(stack, rule)
+    some = fitted_block(state).predict(stack, rule)
     assert some.intermediate_variance is None
     assert np.array_equal(some.variance, predict(problem, state, stack, predictive=rule).variance)
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from golden_cases import NAMES, Case
+from problems import rows_of
 
 from bemkl.inference import lower_bound_terms, predict, sweep
-from bemkl.inference.mean_field import sample_precision_factor
+from bemkl.inference.factors.sample_weights import precision_factor
 
 
 def assert_close(found, expected, what, tolerance=1e-8):
@@ -56,26 +57,26 @@ def check_block(case, problem, block, prefix, task):
         expected = case.outputs_first(prefix + key, task, ndim)
         assert_close(np.broadcast_to(found, expected.shape), expected, f"{prefix}{key} of task {task}")
 
-    gram, sample = problem.blocks[task].stack.gram(), block.pair.sample
+    gram, sample, part = problem.blocks[task].stack.gram(), block.sample, rows_of(block)
     expect("lambda_shape", block.sample_precision.shape, 1)
     expect("lambda_scale", block.sample_precision.scale, 1)
     expect("a_mu", sample.mean, 1)
     covariances = [
-        sample_precision_factor(gram, *recipe).inverse() for recipe in zip(sample.diagonal, sample.scale, strict=True)
+        precision_factor(gram, *recipe).inverse() for recipe in zip(sample.diagonal, sample.scale, strict=True)
     ]
     expect("a_sigma", np.stack(covariances), 2)
-    expect("G_mu", block.pair.intermediate_mean, 2)
-    spread = np.asarray(block.pair.intermediate.covariance)
+    expect("G_mu", part.mean, 2)
+    spread = np.asarray(block.intermediate.spread.covariance)
     expect("G_sigma", spread[: len(case.outputs_first(prefix + "G_sigma", task, 2))], 2)
     if case.classifies:
-        expect("f_loc", block.output.scores.location, 1)
-        expect("f_mu", block.output.target, 1)
-        expect("f_var", block.output.scores.variance, 1)
+        expect("f_loc", part.targets.scores.location, 1)
+        expect("f_mu", part.targets.target, 1)
+        expect("f_var", part.targets.scores.variance, 1)
     else:
         expect("upsilon_shape", block.intermediate_precision.shape, 0)
         expect("upsilon_scale", block.intermediate_precision.scale, 0)
-        expect("epsilon_shape", block.output.noise_precision.shape, 0)
-        expect("epsilon_scale", block.output.noise_precision.scale, 0)
+        expect("epsilon_shape", block.noise_precision.shape, 0)
+        expect("epsilon_scale", block.noise_precision.scale, 0)
 
 
 def test_exact_bound(trajectory):

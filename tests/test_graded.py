@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec
 from bemkl.inference import Block, Gaussian, JointMeans, NewtonMeans, Plain, Priors, Problem, run
-from bemkl.inference.graded import NEEDS_ROOT, GradedFactor, scale_ratio
-from bemkl.inference.recent import root_of_gram
+from bemkl.inference.factors.large_kernels import NEEDS_ROOT, RootFactor, scale_ratio
 from bemkl.kernels import DenseStack
 from bemkl.linalg import Cholesky
 
@@ -19,6 +18,11 @@ from bemkl.linalg import Cholesky
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+def root_of(kernels):
+    """Return a root of the sum of squared kernels."""
+    return Block(DenseStack(kernels), Gaussian(np.zeros(kernels.shape[1])), landmarks=True).kernels.root
 
 
 SIZES = (1.0, 1e4, 1e8, 1e12)
@@ -67,7 +71,7 @@ class TestFactor:
     @pytest.mark.parametrize("size", SIZES)
     def test_equals_exact_arithmetic(self, rng, size):
         kernels, diagonal, scale = kernels_of(rng, size), rng.uniform(0.5, 2.0, size=6), 100.0
-        factor = GradedFactor.of(root_of_gram(DenseStack(kernels)), diagonal, scale)
+        factor = RootFactor.of(root_of(kernels), diagonal, scale)
         inverse, logdet, _ = exactly(kernels, diagonal, scale)
         # The largest rows of the root are products of rounded numbers: what is left of them grows with their size.
         tolerance = 1e-12 + 1e-26 * size**2
@@ -85,30 +89,25 @@ class TestFactor:
         lost = Cholesky.of(gram + np.diag(diagonal), "test").inverse_diagonal()
         inverse, _, _ = exactly(kernels, diagonal, 1.0)
         assert np.abs(lost / inverse.diagonal() - 1.0).max() > 0.1
-        factor = GradedFactor.of(root_of_gram(DenseStack(kernels)), diagonal, 1.0)
+        factor = RootFactor.of(root_of(kernels), diagonal, 1.0)
         assert_allclose(factor.inverse_diagonal(), inverse.diagonal(), rtol=1e-6)
 
     def test_equals_the_sum_where_that_is_well(self, rng):
         kernels, diagonal = kernels_of(rng, 1.0), rng.uniform(0.5, 2.0, size=6)
         gram = np.einsum("mij,mik->jk", kernels, kernels)
         assert scale_ratio(gram, diagonal, 1.0, 3) < NEEDS_ROOT
-        factor = GradedFactor.of(root_of_gram(DenseStack(kernels)), diagonal, 1.0)
+        factor = RootFactor.of(root_of(kernels), diagonal, 1.0)
         plain = Cholesky.of(gram + np.diag(diagonal), "test")
         assert_allclose(factor.inverse_diagonal(), plain.inverse_diagonal(), rtol=1e-12)
         assert_allclose(factor.inverse_logdet, plain.inverse_logdet, rtol=1e-12)
 
     def test_root_in_several_blocks(self, rng, monkeypatch):
-        stack = DenseStack(rng.normal(size=(3, 9, 4)))
-        monkeypatch.setattr("bemkl.inference.recent._BLOCK_BYTES", 8 * 3 * 4 * 2)
-        root = root_of_gram(stack)
-        assert root.shape == (4, 4)
-        assert_allclose(root.T @ root, stack.gram(), rtol=1e-12)
-
-    def test_fewer_rows_than_columns(self, rng):
-        stack = DenseStack(rng.normal(size=(1, 3, 5)))
-        root = root_of_gram(stack)
-        assert root.shape == (3, 5)
-        assert_allclose(root.T @ root, stack.gram(), rtol=1e-12, atol=1e-12)
+        """Also where there are fewer rows than columns."""
+        monkeypatch.setattr("bemkl.inference.rows._BLOCK_BYTES", 8 * 3 * 4 * 2)
+        for kernels, shape in ((rng.normal(size=(3, 9, 4)), (4, 4)), (rng.normal(size=(1, 3, 5)), (3, 5))):
+            root = root_of(kernels)
+            assert root.shape == shape
+            assert_allclose(root.T @ root, DenseStack(kernels).gram(), rtol=1e-12, atol=1e-12)
 
 
 BANKS = {
@@ -163,7 +162,7 @@ def test_predicted_variances_equal_exact_arithmetic(rng):
     model = BEMKLRegressor(bank, intermediate_std=0.1, factor_tol=None, max_iter=20, tol=None).fit(X, X[:, 0])
     (fitted,), bank = model._fitted, model._source.bank
     assert fitted.root is not None
-    sample, kernels = fitted.state.pair.sample, bank.transform(X).dense().values
+    sample, kernels = fitted.posterior.sample, bank.transform(X).dense().values
     _, _, covariance = exactly(kernels, sample.diagonal[0], float(sample.scale[0]))
     stack = bank.transform(new).dense()
     for kernel, found in zip(stack.values, fitted._diagonal(stack)[0], strict=True):

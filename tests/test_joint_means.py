@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from golden_cases import Case
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import VARIANTS, total, twin
+from problems import VARIANTS, rows_of, total, twin
 
 from bemkl import KernelBank, KernelSpec
 from bemkl.distributions import PointMass
@@ -25,9 +25,12 @@ from bemkl.inference import (
     run,
     sweep,
 )
-from bemkl.inference.coupling import _ENOUGH, Coupling
-from bemkl.inference.moves import Move, Plane, _added, dot
-from bemkl.inference.pair_factors import loss_of_staying, sample_factor
+from bemkl.inference.factors.sample_weights import sample_factor
+from bemkl.inference.newton.coupling import _ENOUGH, Coupling, Samples
+from bemkl.inference.newton.joint_means import _loss_of_staying
+from bemkl.inference.newton.steps import Steps, dot, look
+from bemkl.inference.rows import predictor, put
+from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
 SMOOTH = KernelBank(
@@ -48,11 +51,11 @@ def expectations(state):
     yield np.asarray(state.weights.covariance)
     yield state.weights.kernel_precision.mean
     for block in state.blocks:
-        yield block.pair.sample_mean
-        yield block.pair.sample.variance
-        yield block.pair.intermediate_mean
-        yield block.output.target
-        yield block.output.precision
+        yield block.sample.mean
+        yield block.sample.variance
+        yield rows_of(block).mean
+        yield rows_of(block).targets.target
+        yield block.tau
 
 
 @pytest.mark.parametrize(("name", "n_plain"), PLAIN_SWEEPS.items())
@@ -100,13 +103,9 @@ def test_one_update_beats_the_two_plain_ones(name):
 
 
 def sweep_pair(problem, state):
-    blocks = []
-    for index, (block, here) in enumerate(zip(problem.blocks, state.blocks, strict=True)):
-        pair = here.pair
-        for step in problem.pair.steps.values():
-            pair = step(block.stack, pair, state.context(problem, index))
-        blocks.append(replace(here, pair=pair))
-    return replace(state, blocks=tuple(blocks))
+    for name in problem.pair.steps:
+        state = sweep_updates(problem)[name](problem, state)
+    return state
 
 
 def test_grouping_of_outputs_does_not_matter():
@@ -119,34 +118,41 @@ def test_grouping_of_outputs_does_not_matter():
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-12)
 
 
-def test_a_step_is_the_best_in_its_plane():
-    """Against a solve of the two equations of each output; parallel moves, and none, leave the one move alone."""
+def model_at(block, a):
+    """Return rows with the quadratic model at given means of a, the precisions of these, and the dense matrices."""
+    state = run(Problem([block], pair=JointMeans()), max_iter=2, tol=None).state
+    here, (n_outputs, n_basis) = state.blocks[0], a.shape
+    context = here.context(state.weights.moments(0))
+    rows, _ = here.rows.run(put, a, rows_of(here).mean)
+    rows, _ = rows.run(look, Coupling.of(context), True)
+    (part,), lam = rows.parts, context.sample_precision
+    projections = (part.stack.project(np.tile(unit, (n_outputs, 1))) for unit in np.eye(n_basis))
+    columns = [part.stack.backproject(part.work.samples.couple(projection)) for projection in projections]
+    return rows, lam, np.stack(columns, axis=2) + lam[:, :, None] * np.eye(n_basis)
+
+
+@pytest.mark.parametrize("roughly", [False, True])
+@pytest.mark.parametrize(("length", "n_samples"), [(1.0, 7), (100.0, 80)])
+def test_a_step_is_the_best_in_its_plane(length, n_samples, roughly):
+    """
+    Against a solve of the two equations of each output; parallel moves, and none, leave the one move alone.
+
+    Rough steps are exact for few samples, and where they are far too long or too short: then the rest is computed.
+    """
     rng = np.random.default_rng(0)
-    n_outputs, n_basis, n_entries = 4, 5, 7
-    H = np.stack([A @ A.T for A in rng.normal(size=(n_outputs, n_basis, n_basis))])
-    K = rng.normal(size=(n_outputs, n_entries, n_basis))
-    lam = rng.uniform(1.0, 2.0, size=(n_outputs, n_basis))
-    # K'MK of the model, for a matrix M that makes it H.
-    M = [np.linalg.pinv(k.T) @ h @ np.linalg.pinv(k) for k, h in zip(K, H, strict=True)]
-    r, x, y = rng.normal(size=(3, n_outputs, n_basis))
+    block = Block(DenseStack(rng.normal(size=(3, n_samples, 5))), Probit(rng.choice([-1.0, 1.0], size=(n_samples, 4))))
+    r, x, y = rng.normal(size=(3, 4, 5))
     y[1], y[2] = 0.0, -2.0 * x[2]
-
-    def move(mean):
-        projection = np.einsum("led,ld->le", K, mean)
-        coupled = np.stack([m @ p for m, p in zip(M, projection, strict=True)])
-        return Move(mean.copy(), projection[:, None], coupled[:, None])
-
+    rows, lam, matrices = model_at(block, y)
     r = np.where(np.einsum("ld,ld->l", r, x)[:, None] > 0.0, r, -r)
-    first = move(x)
-    plane = Plane.of(r, first, dot(first.projection, first.coupled), move(y), lam)
-    length, share = plane.best(np.zeros(n_outputs))
-    for o in range(n_outputs):
-        full = H[o] + np.diag(lam[o])
-        if o in (1, 2):
-            assert_allclose([length[o], share[o]], [r[o] @ x[o] / (x[o] @ full @ x[o]), 0.0], rtol=1e-8)
-            continue
-        plane = np.stack([x[o], y[o]])
-        assert_allclose([length[o], share[o]], np.linalg.solve(plane @ full @ plane.T, plane @ r[o]), rtol=1e-8)
+    x *= (dot(r, x) / np.einsum("ld,lde,le->l", x, matrices, x) / length)[:, None]
+    solvers = [lambda _, row=row: row for row in x]
+    rows, moved, gain = Steps(1, 3.0, roughly, n_samples).climb(rows, slice(None), y, r, lam, solvers)
+    for o, matrix in enumerate(matrices):
+        plane = x[o][None] if o in (1, 2) else np.stack([x[o], y[o]])
+        lengths = np.linalg.solve(plane @ matrix @ plane.T, plane @ r[o])
+        assert_allclose(moved[o], lengths @ plane, rtol=1e-8)
+        assert_allclose(gain[o], 0.5 * lengths @ plane @ r[o], rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -157,8 +163,8 @@ def test_enough_steps_solve_the_system(name):
     once = sweep_pair(problem, twins.state)
     twice = sweep_pair(problem, once)
     for before, after in zip(once.blocks, twice.blocks, strict=True):
-        scale = np.abs(before.pair.sample_mean).max()
-        assert_allclose(after.pair.sample_mean, before.pair.sample_mean, rtol=0.0, atol=1e-7 * scale)
+        scale = np.abs(before.sample.mean).max()
+        assert_allclose(after.sample.mean, before.sample.mean, rtol=0.0, atol=1e-7 * scale)
 
 
 class TestRoughly:
@@ -172,67 +178,67 @@ class TestRoughly:
         stack = SMOOTH.fit_factored(X)
         priors = Priors(intermediate=PointMass.from_std(request.param))
         problem = Problem([Block(stack, Probit(y, margin=1.0))], priors, NewtonWeights(), NewtonMeans())
-        return problem, run(problem, max_iter=3, tol=None).state
+        state = run(problem, max_iter=3, tol=None).state
+        here, weights = state.blocks[0], state.weights.moments(0)
+        return here, weights, Coupling.of(here.context(weights))
 
     def test_energy(self, case):
         """From a few samples, within some percent of the sum over all of them."""
-        problem, state = case
-        context, pair = state.context(problem, 0), state.blocks[0].pair
-        coupling = Coupling.of(context, context.profile(context.target).curvature)
-        x = pair.projection
-        exact = dot(x, coupling.couple(x))
-        assert_allclose(coupling.energy(x), exact, rtol=0.05)
-        assert_allclose(coupling.energy(x[1:], slice(1, 2)), coupling.energy(x)[1:], rtol=1e-12)
-        few = Coupling.of(replace(context, target=context.target[:, :60]), coupling.curvature[:, :60])
-        assert_allclose(few.energy(x[:, :, :60]), dot(x[:, :, :60], few.couple(x[:, :, :60])), rtol=1e-12)
-        assert 60 < 2 * _ENOUGH < x.shape[2]  # all of the few, and some of the others
+        here, _, coupling = case
+        part, few = rows_of(here), slice(60)
+        curvature = part.likelihood.profile(part.targets, here.tau, part.targets.target).curvature
+        samples, some, x = Samples.of(coupling, curvature), Samples.of(coupling, curvature[:, few]), part.projection
+        energy = samples.energy(x, slice(None), 0, 300).total(300)
+        assert_allclose(energy, dot(x, samples.couple(x)), rtol=0.05)
+        assert_allclose(samples.energy(x[1:], slice(1, 2), 0, 300).total(300), energy[1:], rtol=1e-12)
+        x = x[:, :, few]
+        assert_allclose(some.energy(x, slice(None), 0, 60).total(60), dot(x, some.couple(x)), rtol=1e-12)
+        assert 60 < 2 * _ENOUGH < 300  # all of the few, and some of the others
 
-    def test_rank_one(self, case):
-        """The thin product of a move is the one with the approximate matrix, an output and a sample at a time."""
-        problem, state = case
-        context, x = state.context(problem, 0), state.blocks[0].pair.projection
-        coupling = Coupling.of(context, context.profile(context.target).curvature)
-        left, right, across = coupling.rank_one_factors(x)
-        along, _ = coupling.rank_one
-        e = context.weights.mean
+    def test_approximate_coupling(self, case):
+        """The thin product of a step is the one with the approximate matrix, an output and a sample at a time."""
+        here, weights, coupling = case
+        part, e = rows_of(here), weights.mean
+        x = part.projection
+        samples = Samples.of(coupling, part.likelihood.profile(part.targets, here.tau, part.targets.target).curvature)
+        left, right, across = samples.approximate_coupling(x, slice(None))
         for o, i in ((0, 0), (0, 7), (1, 299)):
-            matrix = along[o, i] * np.outer(e, e) + across[o] * np.eye(len(e))
+            matrix = samples.along[o, i] * np.outer(e, e) + coupling.across[o] * np.eye(len(e))
             assert_allclose(left[o] @ right[o, :, i] + across[o] * x[o, :, i], matrix @ x[o, :, i], rtol=1e-10)
 
     def test_means_are_close_to_their_optimum(self, case):
-        """The projections after the same step, with the exact coupling: the distance is a small part of the step."""
-        problem, state = case
+        """What the approximate coupling makes of a step is what the exact one does, but for a small part of it."""
+        here, weights, coupling = case
         (update,) = NewtonMeans(relaxation=1.0).steps.values()
-        context, before = state.context(problem, 0), state.blocks[0].pair
-        after = update(problem.blocks[0].stack, before, context)
-        predictor = context.weights.mean @ before.intermediate.mean + context.weights.bias[:, None]
-        profile = context.profile(predictor)
-        coupling = Coupling.of(context, profile.curvature)
-        upsilon = context.intermediate_precision[:, None, None]
-        left, right = coupling.pull(profile, predictor)
-        optimum = after.projection - coupling.couple(after.projection) / upsilon + left @ right
-        step = np.linalg.norm(after.intermediate.mean - before.intermediate.mean)
-        assert 0.0 < np.linalg.norm(after.intermediate.mean - optimum) < 0.02 * step
+        before, after = rows_of(here), rows_of(update(here, weights))
+        eta = predictor(before, weights.mean, weights.bias)
+        profile = before.likelihood.profile(before.targets, here.tau, eta)
+        samples = Samples.of(coupling, profile.curvature)
+        left, right = samples.pull(profile, eta)
+        upsilon, step = here.upsilon[:, None, None], after.projection - before.projection
+        settled = after.projection - samples.couple(before.projection) / upsilon + left @ right
+        left, right, across = samples.approximate_coupling(step, slice(None))
+        assert_allclose(after.mean, settled - (left @ right + across[:, None, None] * step) / upsilon, atol=1e-12)
+        distance = np.linalg.norm(after.mean - settled + samples.couple(step) / upsilon)
+        assert 0.0 < distance < 0.02 * np.linalg.norm(after.mean - before.mean)
 
     def test_covariances_that_stay(self, case):
         """The loss is bounded from above; what stays is what was there, and a new state asks for a new one."""
-        problem, state = case
-        rng = np.random.default_rng(1)
-        context, sample, gram = state.context(problem, 0), state.blocks[0].pair.sample, problem.blocks[0].stack.gram()
+        here, rng = case[0], np.random.default_rng(1)
+        sample, kernels = here.sample, here.block.kernels
+        gram = kernels.gram
         for size in (1e-4, 1e-2, 0.3):
             lam = sample.diagonal * np.exp(size * rng.normal(size=sample.diagonal.shape))
             upsilon = sample.scale * (1.0 + 1e-3 * size)
-            bound = loss_of_staying(sample, lam, upsilon)
+            bound = _loss_of_staying(sample, lam, upsilon)
             for o in range(2):
                 before = np.linalg.inv(np.diag(sample.diagonal[o]) + sample.scale[o] * gram)
                 product = (np.diag(lam[o]) + upsilon[o] * gram) @ before
                 loss = 0.5 * (np.trace(product) - len(gram) - np.linalg.slogdet(product)[1])
                 assert 0.0 <= loss <= bound[o] + 1e-9
-        moved = replace(context, sample_precision=lam)
-        mixed = sample_factor(
-            problem.blocks[0].stack, moved, lambda o, _: sample.mean[o], sample, np.array([True, False])
-        )
-        fresh = sample_factor(problem.blocks[0].stack, moved, lambda o, _: sample.mean[o])
+        fresh = sample_factor(kernels, lam, here.upsilon, lambda o, _: sample.mean[o])
+        staying = np.array([True, False])
+        mixed = sample_factor(kernels, lam, here.upsilon, lambda o, _: sample.mean[o], sample, staying)
         for name in ("variance", "logdet", "trace", "diagonal", "scale"):
             assert_array_equal(getattr(mixed, name)[0], getattr(sample, name)[0])
             assert_array_equal(getattr(mixed, name)[1], getattr(fresh, name)[1])
@@ -246,7 +252,7 @@ class TestRoughly:
         priors = Priors(intermediate=PointMass.from_std(deviation))
         bold = Problem([block], priors, NewtonWeights(), NewtonMeans())
         rough = run(bold, max_iter=1500, tol=None)
-        monkeypatch.setattr("bemkl.inference.joint_means._MANY", 141)
+        monkeypatch.setattr("bemkl.inference.newton.joint_means._MANY", 141)
         exact = run(bold, max_iter=1500, tol=None)
         assert not np.array_equal(rough.lower_bounds[:5], exact.lower_bounds[:5])
         plain = sweep(replace(bold, pair=Plain(), weights=Free()), rough.state)
@@ -260,14 +266,22 @@ class TestRoughly:
 def test_rounding_is_not_enlarged_by_long_moves_that_nearly_cancel(share, fresh):
     """Where a move takes 25 times the means, the rounding of their products would be 25 times as large, each sweep."""
     rng = np.random.default_rng(3)
-    stack = DenseStack(rng.normal(size=(3, 6, 6)))
-    problem = Problem([Block(stack, Gaussian(rng.normal(size=6)), landmarks=True)], Priors(), pair=JointMeans())
-    state = run(problem, max_iter=2, tol=None).state
-    context = state.context(problem, 0)
-    coupling = Coupling.of(context, np.ones((1, 6)))
-    mean = rng.normal(size=(1, 6))
-    rounded = stack.project(mean) + 1e-6
-    here, step = Move(mean, rounded, coupling.couple(rounded)), Move(-share * mean, -share * stack.project(mean))
-    moved = _added(stack, coupling, slice(None), (step, np.ones(1)), (here, np.array([share])))
-    assert_allclose(moved.mean, 0.0, atol=1e-12)
-    assert_allclose(moved.projection, 0.0 if fresh else share * 1e-6, rtol=1e-6, atol=1e-12)
+    mean, best = rng.normal(size=(2, 1, 6))
+    block = Block(DenseStack(rng.normal(size=(3, 6, 6))), Gaussian(rng.normal(size=6)), landmarks=True)
+    rows, lam, (matrix,) = model_at(block, mean)
+
+    def rounded(part):
+        projection = part.projection + 1e-6
+        work = replace(part.work, coupled=part.work.samples.couple(projection))
+        return replace(part, projection=projection, work=work), None
+
+    best -= (best @ matrix @ mean.T) / (mean @ matrix @ mean.T) * mean
+    step = best - share * mean
+    rows, moved, _ = Steps(1, 3.0, False, 6).climb(
+        rows.run(rounded)[0], slice(None), mean, best @ matrix, lam, [lambda _: step[0]]
+    )
+    _, taken = np.linalg.lstsq(np.concatenate([step, mean]).T, moved[0], rcond=None)[0]
+    assert taken == pytest.approx(share, rel=1e-3)
+    (part,) = rows.parts
+    error = part.work.total.projection - part.stack.project(moved)
+    assert_allclose(error, 0.0 if fresh else taken * 1e-6, rtol=1e-6, atol=1e-12)

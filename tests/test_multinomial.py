@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from problems import rows_of
 from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
+from test_weights import assert_no_update_falls
 
 from bemkl import BEMKLClassifier, load_model, save_model
 from bemkl.distributions import PointMass
@@ -14,17 +16,13 @@ from bemkl.inference import (
     Block,
     JointMeans,
     Multinomial,
-    NewtonMeans,
-    NewtonWeights,
     Plain,
     Priors,
     Problem,
-    initialise,
-    lower_bound_terms,
     run,
 )
 from bemkl.inference.likelihoods.multinomial import ConeNormal, _winning
-from bemkl.inference.updates import sweep_updates
+from bemkl.inference.rows import predictor
 from bemkl.kernels import DenseStack, gaussian
 
 RNG = np.random.default_rng(0)
@@ -33,10 +31,9 @@ Y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])
 STACK = DenseStack(np.stack([gaussian(X, X, width) for width in (0.5, 1.5, 3.0)]))
 
 
-def problem(pair=None, weights=None, prior=None):
-    strategies = {} if weights is None else {"weights": weights}
+def problem(pair, prior=None):
     priors = Priors(intermediate=PointMass.from_std(0.7)) if prior is None else Priors(kernel=prior)
-    return Problem([Block(STACK, Multinomial(Y))], priors, pair=pair or Plain(), **strategies)
+    return Problem([Block(STACK, Multinomial(Y))], priors, pair=pair)
 
 
 class TestQuadrature:
@@ -106,13 +103,13 @@ class TestQuadrature:
     def test_the_curvatures_are_above_the_hessian(self):
         """So a step with them does not overshoot, here."""
         likelihood, m, step = Multinomial([1, 0, 2]), RNG.normal(size=(3, 3)), 1e-4
-        profile = likelihood.profile(likelihood.start(), m)
+        profile = likelihood.profile(likelihood.start(), np.ones(3), m)
         for i in range(3):
             hessian = np.empty((3, 3))
             for j in range(3):
                 e = np.zeros((3, 3))
                 e[j, i] = step
-                up, down = (likelihood.profile(None, m + sign * e).gradient[:, i] for sign in (1.0, -1.0))
+                up, down = (likelihood.profile(None, np.ones(3), m + sign * e).gradient[:, i] for sign in (1.0, -1.0))
                 hessian[j] = -(up - down) / (2 * step)
             assert np.linalg.eigvalsh(np.diag(profile.curvature[:, i]) - hessian).min() > -1e-6
 
@@ -121,37 +118,25 @@ class TestInference:
     @pytest.mark.parametrize("pair", [Plain(), JointMeans()], ids=["plain", "joint"])
     @pytest.mark.parametrize("prior", [None, SPARSE])
     def test_no_single_update_lowers_the_bound(self, pair, prior):
-        here = problem(pair, prior=prior)
-        state, bound = initialise(here, np.random.default_rng(1)), -np.inf
-        for iteration in range(15):
-            for step, update in sweep_updates(here).items():
-                state = update(here, state)
-                terms = lower_bound_terms(here, state)
-                if iteration:
-                    assert sum(terms.values()) >= bound - 1e-9 * sum(map(abs, terms.values())), step
-                bound = sum(terms.values())
-
-    def test_bold_steps_end_where_plain_ones_do(self):
-        plain = run(problem(JointMeans()), max_iter=2000, tol=None)
-        bold = run(problem(NewtonMeans(), NewtonWeights()), max_iter=200, tol=None)
-        assert (np.diff(bold.lower_bounds) >= -1e-9 * np.abs(bold.lower_bounds[1:])).all()
-        assert_allclose(bold.lower_bound, plain.lower_bound, rtol=1e-8)
+        assert_no_update_falls(problem(pair, prior), 15)
 
     def test_the_bounds_term_by_monte_carlo(self):
         """E log p(f | eta) − E log q(f), with f drawn by rejection and eta's moments exact."""
         here = problem(JointMeans())
         state = run(here, max_iter=4, tol=None).state
-        output, predictor = state.blocks[0].output, state.predictor(0)
-        m, eta, label = output.scores.location, predictor.mean + 0.1, Y
-        expected = here.blocks[0].likelihood.bound_terms(output, Shifted(eta, predictor.variance))["output"]
+        block, weights = state.blocks[0], state.weights.moments(0)
+        part, variance = rows_of(block), block.predictor_variance(weights)
+        scores, eta = part.targets.scores, predictor(part, weights.mean, weights.bias) + 0.1
+        m, fit = scores.location, part.likelihood.fit(part.targets, eta)
+        expected = part.likelihood.bound_terms(block.noise_precision, fit, variance)["output"]
         found = error = 0.0
-        for i, c in enumerate(label):
+        for i, c in enumerate(Y):
             draws = m[:, i] + RNG.normal(size=(60_000, 3))
             draws = draws[draws.argmax(axis=1) == c]
             ratio = norm.logpdf(draws, eta[:, i]).sum(axis=1) - norm.logpdf(draws, m[:, i]).sum(axis=1)
-            found += ratio.mean() + output.scores.log_mass[i]
+            found += ratio.mean() + scores.log_mass[i]
             error += ratio.var() / len(draws)
-        assert abs(found - 0.5 * predictor.variance.sum() - expected) < 4.0 * np.sqrt(error)
+        assert abs(found - 0.5 * variance.sum() - expected) < 4.0 * np.sqrt(error)
 
     @pytest.mark.parametrize(
         ("y", "n_classes", "message"),
@@ -166,13 +151,6 @@ class TestInference:
     def test_bad_input(self, y, n_classes, message):
         with pytest.raises(ValueError, match=message):
             Multinomial(y, n_classes=n_classes)
-
-
-class Shifted:
-    """A predictor with given moments."""
-
-    def __init__(self, mean, variance):
-        self.mean, self.variance = mean, variance
 
 
 class TestEstimator:

@@ -1,15 +1,14 @@
 """Bold steps: the same optimum as coordinate ascent, reached faster, and never at the price of the bound."""
 
 from dataclasses import replace
-from operator import attrgetter
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import VARIANTS, random_kernels, twin
+from problems import VARIANTS, random_kernels, rows_of, twin
 from test_joint_means import expectations
 
-from bemkl.distributions import Gamma
+from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import (
     DENSE,
     SPARSE,
@@ -27,15 +26,17 @@ from bemkl.inference import (
     run,
     sweep,
 )
-from bemkl.inference.coupling import Coupling
-from bemkl.inference.newton_weights import (
+from bemkl.inference.engine import _climb
+from bemkl.inference.newton.coupling import Coupling, Samples
+from bemkl.inference.newton.extrapolation import beyond
+from bemkl.inference.rows import predictor
+from bemkl.inference.weights.free import precision_of, pull_of
+from bemkl.inference.weights.newton import (
     fixed_point,
     newton_mean,
     update_kernel_precision_boldly,
     update_kernel_precision_twice,
 )
-from bemkl.inference.relaxation import beyond
-from bemkl.inference.weights import precision_of, pull_of
 from bemkl.kernels import DenseStack
 from bemkl.linalg import Cholesky
 
@@ -46,23 +47,22 @@ def bold(problem, n_steps=1):
     return replace(problem, pair=NewtonMeans(n_steps), weights=NewtonWeights())
 
 
-@pytest.mark.parametrize("likelihood", [Probit([[1, -1], [-1, -1], [1, 1]], margin=0.7), Gaussian([[0.3, 2.0]] * 3)])
-def test_profiles_are_derivatives_of_the_bound(likelihood):
+@pytest.mark.parametrize(
+    ("likelihood", "noise"),
+    [
+        (Probit([[1, -1], [-1, -1], [1, 1]], margin=0.7), PointMass(1.0)),
+        (Gaussian([[0.3, 2.0]] * 3), Gamma(1.0, np.array([1.0, 0.3]))),
+    ],
+)
+def test_profiles_are_derivatives_of_the_bound(likelihood, noise):
     """With the targets at their optimum, the bound's term of the output has these derivatives in the means."""
 
-    class Somewhere:
-        """A predictor without variance."""
-
-        def __init__(self, mean):
-            self.mean = mean
-            self.variance = np.zeros(len(mean))
-
     def term(mean):
-        output = likelihood.update_target(likelihood.start(), Somewhere(mean))
-        return likelihood.bound_terms(output, Somewhere(mean))["output"]
+        fit = likelihood.fit(likelihood.update(likelihood.start(), mean), mean)
+        return likelihood.bound_terms(noise, fit, np.zeros(2))["output"]
 
     eta, step = np.array([[0.2, -1.5, 3.0], [2.0, 0.0, -0.4]]), 1e-4
-    profile = likelihood.profile(likelihood.start(), eta)
+    profile = likelihood.profile(likelihood.start(), np.broadcast_to(noise.mean, 2), eta)
     for place in np.ndindex(*eta.shape):
         move = np.zeros_like(eta)
         move[place] = step
@@ -76,11 +76,11 @@ def test_coupling_of_the_kernels_of_a_sample():
     """The correction of rank one, against an inverse for each sample."""
     rng = np.random.default_rng(0)
     problem = twin(VARIANTS["multiclass, shared weights"], pair=NewtonMeans()).problem
-    context = run(problem, max_iter=3, tol=None).state.context(problem, 0)
-    curvature = rng.uniform(size=context.target.shape)
-    x = rng.normal(size=(len(curvature), problem.n_kernels, curvature.shape[1]))
-    found = Coupling.of(context, curvature).couple(x)
-    weights, tau = context.weights, context.output_precision
+    state = run(problem, max_iter=3, tol=None).state
+    weights = state.weights.moments(0)
+    context, x = state.blocks[0].context(weights), rng.normal(size=rows_of(state.blocks[0]).mean.shape)
+    curvature, tau = rng.uniform(size=x[:, 0].shape), context.output_precision
+    found = Samples.of(Coupling.of(context), curvature).couple(x)
     for o, i in np.ndindex(*curvature.shape):
         upsilon = context.intermediate_precision[o]
         precision = upsilon * np.eye(problem.n_kernels) + tau[o] * np.asarray(weights.covariance)
@@ -95,36 +95,35 @@ def test_regression_has_nothing_to_eliminate(name):
     case = twin(VARIANTS[name], pair=JointMeans())
     state = run(case.problem, case.state, max_iter=3, tol=None).state
     (joint,), (newton,) = JointMeans().steps.values(), NewtonMeans().steps.values()
-    for index, block in enumerate(case.problem.blocks):
-        before, context = state.blocks[index].pair, state.context(case.problem, index)
-        ordinary, further = joint(block.stack, before, context), newton(block.stack, before, context)
-        for mean in (attrgetter("sample_mean"), attrgetter("intermediate_mean"), attrgetter("projection")):
+    for index, before in enumerate(state.blocks):
+        ordinary, further = (step(before, state.weights.moments(index)) for step in (joint, newton))
+        for mean in (lambda b: b.sample.mean, lambda b: rows_of(b).mean, lambda b: rows_of(b).projection):
             assert_allclose(mean(further), beyond(mean(before), mean(ordinary)), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_newton_step_of_the_weights(name, monkeypatch):
-    """Conjugate gradients against a solve with the whole matrix, and with the covariance against with a factor."""
+    """Conjugate gradients against a solve with the whole matrix, with covariance or factor, and few or many kernels."""
     problem = twin(VARIANTS[name]).problem
     state = run(problem, max_iter=3, tol=None).state
-    weights, evidence = state.weights, state.evidence(problem)
+    weights, evidence = state.weights, state.evidence()
     precision = precision_of(weights, evidence)
     A, kernels = np.linalg.inv(np.asarray(precision.inverse_and_logdet()[0])), slice(weights.n_biases, None)
     gradient = -A @ weights.mean
-    for block, biases in zip(evidence, weights.bias_slices, strict=True):
-        G, tau = block.intermediate_mean, block.output_precision
+    for t, (here, biases) in enumerate(zip(state.blocks, weights.bias_slices, strict=True)):
+        part, tau, moments = rows_of(here), here.tau, weights.moments(t)
+        G = part.mean
+        profile = part.likelihood.profile(part.targets, tau, predictor(part, moments.mean, moments.bias))
         for o, bias in enumerate(range(biases.start, biases.stop)):
             rows = np.zeros((G.shape[2], len(A)))
             rows[:, bias], rows[:, kernels] = 1.0, G[o].T
             eta = rows @ weights.mean
-            means = np.zeros(G[:, 0].shape)
-            means[:] = weights.mean[kernels] @ G + weights.mean[biases, None]
-            profile = block.profile(means)
             gradient += rows.T @ (tau[o] * eta + profile.gradient[o])
             A = A + rows.T @ ((profile.curvature[o] - tau[o])[:, None] * rows)
     expected = weights.mean + 1.3 * np.linalg.solve(A, gradient)
-    monkeypatch.setattr("bemkl.inference.newton_weights._ENOUGH", 1e-26)
-    for solve in (precision.inverse_and_logdet()[0].__matmul__, precision.solver().solve):
+    monkeypatch.setattr("bemkl.inference.weights.newton._ENOUGH", 1e-26)
+    for solve, many in ((precision.inverse_and_logdet()[0].__matmul__, 200), (precision.solver().solve, 0)):
+        monkeypatch.setattr("bemkl.inference.evidence._MANY", many)
         found = newton_mean(weights, evidence, precision @ weights.mean, solve, 1.3)
         assert_allclose(found, expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
 
@@ -133,10 +132,10 @@ def test_newton_step_of_the_weights(name, monkeypatch):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_precisions_move_twice(name, far, monkeypatch):
     """The moments between two moves, from the inverse of the whole matrix; no second move where the first is short."""
-    monkeypatch.setattr("bemkl.inference.newton_weights._FAR", 0.0 if far else np.inf)
+    monkeypatch.setattr("bemkl.inference.weights.newton._FAR", 0.0 if far else np.inf)
     problem = twin(VARIANTS[name]).problem
     state = run(problem, max_iter=3, tol=None).state
-    weights, evidence, prior = state.weights, state.evidence(problem), problem.priors
+    weights, evidence, prior = state.weights, state.evidence(), problem.priors
     moved = update_kernel_precision_twice(weights, evidence, prior)
     once = update_kernel_precision_boldly(weights, evidence, prior)
     if not far:
@@ -162,7 +161,7 @@ def test_second_moves_come_to_an_end():
     K, X, _ = random_kernels(rng, 60, n_kernels=30, n_features=3)
     problem = bold(Problem([Block(DenseStack(K), Probit(np.where(X[:, 0] > 0, 1, -1)))], Priors(kernel=SPARSE)))
     state = run(problem, max_iter=300, tol=None).state
-    moved = update_kernel_precision_twice(state.weights, state.evidence(problem), problem.priors)
+    moved = update_kernel_precision_twice(state.weights, state.evidence(), problem.priors)
     assert moved.mean is state.weights.mean
     assert_allclose(moved.kernel_precision.mean, state.weights.kernel_precision.mean, rtol=0.02)
 
@@ -176,7 +175,7 @@ def test_dense_weights_have_no_second_move():
     for kernel in (DENSE, SPARSE):
         problem = bold(Problem([Block(DenseStack(K), Probit(y))], Priors(kernel=kernel)))
         state = run(problem, max_iter=2, tol=None).state
-        moved = update_kernel_precision_twice(state.weights, state.evidence(problem), problem.priors)
+        moved = update_kernel_precision_twice(state.weights, state.evidence(), problem.priors)
         moves.append(moved.mean is not state.weights.mean)
     assert moves == [False, True]
 
@@ -215,8 +214,6 @@ def test_a_sweep_that_lowers_the_bound_is_repeated_with_care():
     assert (np.diff(bounds) > 0.0).all()
     reached = run(bold(problem), far, max_iter=8, tol=None).state
     # The engine's rule itself: a bold sweep is kept where it raises the bound, and else the cautious one is.
-    from bemkl.inference.engine import _climb
-
     unreachable = lower_bound_terms(problem, reached) | {"more": 1e6}
     kept, _ = _climb(bold(problem), reached, unreachable)
     careful = sweep(problem, reached)

@@ -10,7 +10,7 @@ from golden_cases import FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import random_kernels, total
+from problems import located, random_kernels, total
 
 from bemkl.distributions import Gamma, PointMass, TruncatedNormal
 from bemkl.inference import (
@@ -218,11 +218,11 @@ def test_a_mislabelled_outlier_stays_labelled(score):
     likelihood = Probit(y, margin=1.0)
     problem = Problem([Block(DenseStack(K), likelihood)])
     location = np.where(y * score > 0.0, -score, score)[None, :] * np.where(np.arange(len(y)) == 3, 1.0, 0.01)
-    output = likelihood.factor(location)
-    assert (y * output.target > 1.0).all()
-    assert np.isfinite(output.scores.log_mass).all()
+    targets = likelihood.restored(location)
+    assert (y * targets.target > 1.0).all()
+    assert np.isfinite(targets.scores.log_mass).all()
     state = initialise(problem)
-    state = replace(state, blocks=(replace(state.blocks[0], output=output),))
+    state = replace(state, blocks=(located(state.blocks[0], location),))
     bounds = run(problem, state, max_iter=30, tol=None).lower_bounds
     assert np.isfinite(bounds).all()
     assert np.diff(bounds).min() >= -1e-10 * np.abs(bounds).max()
@@ -232,7 +232,7 @@ def test_a_mislabelled_outlier_stays_labelled(score):
 @pytest.mark.parametrize("rule", ["exact", "paper"])
 def test_probabilities_of_extreme_scores(mean, rule):
     likelihood = Probit([1.0, -1.0], margin=10.0)
-    found = likelihood.predict(likelihood.start(), np.array([[mean]]), np.array([[0.0]]), rule).probability
+    found = likelihood.predict(PointMass(1.0), np.array([[mean]]), np.array([[0.0]]), rule).probability
     assert_allclose(found, 1.0 if mean > 0.0 else 0.0, atol=1e-12)
     assert np.isfinite(found).all()
 

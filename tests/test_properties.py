@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from problems import random_kernels, total
+from problems import random_kernels, rows_of, total
 
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import (
@@ -18,11 +18,13 @@ from bemkl.inference import (
     Priors,
     Probit,
     Problem,
+    State,
     initialise,
     lower_bound_terms,
     run,
 )
-from bemkl.inference.bordered import JointCovariance
+from bemkl.inference.matrices.joint import JointCovariance
+from bemkl.inference.start import blank_noise, handed_over
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
@@ -97,14 +99,14 @@ def test_permuted_samples_permute_the_answer(problem, seed):
         if isinstance(block.likelihood, Probit):
             likelihood = Probit(np.sign(y.T)[order], margin=block.likelihood.margin)
         else:
-            likelihood = Gaussian(y.T[order], noise=block.likelihood.noise)
+            likelihood = Gaussian(y.T[order], noise=block.likelihood._prior)
         blocks.append(Block(DenseStack(K[:, order][:, :, columns]), likelihood, landmarks=True))
         orders.append(order)
     found, expected = (run(p, max_iter=3, tol=None) for p in (replace(problem, blocks=blocks), problem))
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-7)
     for moved, here, order in zip(found.state.blocks, expected.state.blocks, orders, strict=True):
-        eta, size = here.output.target, np.abs(here.output.target).max()
-        assert_allclose(moved.output.target, eta[:, order], rtol=1e-5, atol=1e-5 * size)
+        f, g = rows_of(here).targets.target, rows_of(moved).targets.target
+        assert_allclose(g, f[:, order], rtol=1e-5, atol=1e-5 * np.abs(f).max())
 
 
 def scaled(prior, factor):
@@ -135,7 +137,7 @@ def test_scaling_all_kernels_scales_the_sample_weights(start, power, sigma, pair
     )
     found, expected = (run(problem, max_iter=10, tol=None) for problem in (other, base))
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-13)
-    a, a_scaled = (result.state.blocks[0].pair.sample_mean for result in (expected, found))
+    a, a_scaled = (result.state.blocks[0].sample.mean for result in (expected, found))
     assert_allclose(a_scaled * c, a, rtol=1e-13)
 
 
@@ -156,15 +158,11 @@ def test_scaling_the_responses_shifts_the_bound(start, c, pair):
     weights = start_state.weights
     independent = JointCovariance.independent(c**2 * weights.covariance.diagonal(), weights.n_biases)
     moved = replace(weights, mean=c * weights.mean, covariance=independent)
-    block = start_state.blocks[0]
-    remembered = block.pair.approximation
-    remembered = replace(remembered, weights=c * remembered.weights, along=remembered.along / c**2)
-    moved_pair = replace(block.pair, approximation=remembered)
-    moved_state = replace(
-        start_state,
-        weights=moved,
-        blocks=(replace(block, pair=moved_pair, output=other.blocks[0].likelihood.start()),),
-    )
+    # What the preconditioner remembers has another unit: both runs begin without it.
+    start_state = replace(start_state, blocks=(replace(start_state.blocks[0], helper=None),))
+    (block,) = handed_over(other, start_state).blocks
+    block = replace(block, noise_precision=blank_noise(other.blocks[0]), seen=None)
+    moved_state = State((block,), moved)
     found, expected = run(other, moved_state, max_iter=10, tol=None), run(base, start_state, max_iter=10, tol=None)
     assert_allclose(found.lower_bounds, expected.lower_bounds - len(y) * np.log(c), rtol=1e-8, atol=1e-8)
     assert_allclose(found.state.weights.mean, c * expected.state.weights.mean, rtol=1e-6, atol=1e-9 * c)
@@ -183,4 +181,4 @@ def test_flipped_labels_flip_the_scores(start, margin, pair):
     assert_allclose(found.state.weights.mean[1:], expected.state.weights.mean[1:], rtol=1e-9, atol=1e-12)
     assert_allclose(found.state.weights.mean[0], -expected.state.weights.mean[0], rtol=1e-9, atol=1e-12)
     for left, right in zip(found.state.blocks, expected.state.blocks, strict=True):
-        assert_allclose(left.output.target, -right.output.target, rtol=1e-9)
+        assert_allclose(rows_of(left).targets.target, -rows_of(right).targets.target, rtol=1e-9)

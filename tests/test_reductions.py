@@ -69,8 +69,8 @@ def test_one_task_is_the_single_model(data, pair):
     _, beside = fit([task, silent], pair, priors)
     assert_allclose(beside.state.weights.mean[2:], alone.state.weights.mean[1:], rtol=1e-9, atol=1e-12)
     assert_allclose(beside.state.weights.mean[0], alone.state.weights.mean[0], rtol=1e-9, atol=1e-12)
-    moved, here = beside.state.blocks[0].pair, alone.state.blocks[0].pair
-    assert_allclose(moved.sample_mean, here.sample_mean, rtol=1e-8, atol=1e-10)
+    moved, here = beside.state.blocks[0].sample, alone.state.blocks[0].sample
+    assert_allclose(moved.mean, here.mean, rtol=1e-8, atol=1e-10)
 
 
 def test_order_of_tasks_does_not_matter(data, pair):
@@ -91,7 +91,7 @@ def test_all_samples_as_landmarks_are_the_dense_model(data, pair):
     landmark_problem, landmarks = fit([Block(DenseStack(K[:, :, order]), likelihood, landmarks=True)], pair)
     assert_allclose(landmarks.lower_bounds, dense.lower_bounds, rtol=1e-11)
     assert_allclose(
-        landmarks.state.blocks[0].pair.sample_mean, dense.state.blocks[0].pair.sample_mean[:, order], rtol=0, atol=1e-10
+        landmarks.state.blocks[0].sample.mean, dense.state.blocks[0].sample.mean[:, order], rtol=0, atol=1e-10
     )
     new = np.random.default_rng(1).normal(size=(5, 3, K.shape[2]))
     expected = predict(problem, dense.state, DenseStack(new))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from problems import VARIANTS, total, twin
+from problems import VARIANTS, rows_of, total, twin
 
 from bemkl.inference import JointMeans, Plain, lower_bound_terms, predict, sweep
 from bemkl.kernels import DenseStack
@@ -44,15 +44,15 @@ def compare_states(problem, state, slow_state):
     assert_allclose(weights.bias_precision.scale, slow_state.gam[1], **TOLERANCE)
     for block, here, s in zip(problem.blocks, state.blocks, slow_state.blocks, strict=True):
         assert_allclose(here.sample_precision.scale, s.lam[1], **TOLERANCE)
-        assert_allclose(here.pair.sample_mean, s.a, **TOLERANCE)
+        assert_allclose(here.sample.mean, s.a, **TOLERANCE)
         for o, covariance in enumerate(s.Sa):
-            assert_allclose(here.pair.sample_precision_factor(block.stack.gram(), o).inverse(), covariance, **TOLERANCE)
-        assert_allclose(here.pair.intermediate_mean, s.G, **TOLERANCE)
-        assert_allclose(here.pair.intermediate.covariance, s.Sg, **TOLERANCE)
+            assert_allclose(here.sample.precision_factor(block.stack.gram(), o).inverse(), covariance, **TOLERANCE)
+        assert_allclose(rows_of(here).mean, s.G, **TOLERANCE)
+        assert_allclose(here.intermediate.spread.covariance, s.Sg, **TOLERANCE)
         if hasattr(s, "m"):
-            assert_allclose(here.output.scores.location, s.m, **TOLERANCE)
+            assert_allclose(rows_of(here).targets.scores.location, s.m, **TOLERANCE)
         else:
-            assert_allclose(here.output.noise_precision.scale, s.eps[1], **TOLERANCE)
+            assert_allclose(here.noise_precision.scale, s.eps[1], **TOLERANCE)
 
 
 def test_bound_between_updates(variant):
@@ -84,9 +84,9 @@ def test_full_covariances_are_never_needed(variant):
     twins = twin(variant)
     state = sweep(twins.problem, twins.state)
     for block, here in zip(twins.problem.blocks, state.blocks, strict=True):
-        gram, sample = block.stack.gram(), here.pair.sample
+        gram, sample = block.stack.gram(), here.sample
         for o in range(here.n_outputs):
-            covariance = here.pair.sample_precision_factor(gram, o).inverse()
+            covariance = here.sample.precision_factor(gram, o).inverse()
             assert_allclose(sample.variance[o], np.diag(covariance), **TOLERANCE)
             assert_allclose(sample.logdet[o], np.linalg.slogdet(covariance)[1], **TOLERANCE)
             assert_allclose(sample.trace[o], np.trace(gram @ covariance), **TOLERANCE)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from problems import rows_of
 from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn.base import clone
@@ -77,7 +78,8 @@ class TestLikelihood:
     def test_signs_are_a_convention(self):
         up, down = (run(bold(SemiSupervisedProbit(sign * SOME))) for sign in (1.0, -1.0))
         assert_allclose(up.lower_bound, down.lower_bound, rtol=1e-10)
-        assert_allclose(up.state.blocks[0].output.target, -down.state.blocks[0].output.target, rtol=1e-6)
+        found, opposite = (rows_of(result.state.blocks[0]).targets.target for result in (up, down))
+        assert_allclose(found, -opposite, rtol=1e-6)
 
     def test_labels_speak_first(self):
         """The start is the posterior in which samples without labels are silent, and belongs to the real likelihood."""
@@ -87,7 +89,7 @@ class TestLikelihood:
         state = initialise(bold(likelihood))
         rehearsed = run(bold(likelihood.rehearsal)).state
         assert_allclose(state.weights.mean, rehearsed.weights.mean, rtol=1e-10)
-        assert np.abs(state.blocks[0].output.target[:, SOME == 0.0]).max() > 1.0
+        assert np.abs(rows_of(state.blocks[0]).targets.target[:, SOME == 0.0]).max() > 1.0
         bounds = run(bold(likelihood), state, tol=None, max_iter=20).lower_bounds
         assert (np.diff(bounds) > -1e-9 * np.abs(bounds[1:])).all()
 

@@ -4,17 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from golden_cases import FOLDER, Case, scores_with_mean
+from golden_cases import FOLDER, Case, location_of
 from numpy.testing import assert_allclose
+from problems import located, rows_of
 from scipy.stats import beta, gamma, norm
+from test_weights import assert_no_update_falls
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, BlockState, Plain, Priors, Probit, Problem, State, initialise, predict, run, sweep
+from bemkl.inference import Block, Plain, Priors, Probit, Problem, State, initialise, predict, run, sweep
 from bemkl.inference.bound import lower_bound_terms
-from bemkl.inference.factorized import Factorized
-from bemkl.inference.mean_field import unit_pair
-from bemkl.inference.spike_slab import SpikeSlab
+from bemkl.inference.start import placed_block
 from bemkl.inference.updates import sweep_updates
+from bemkl.inference.weights.factorized import Factorized
+from bemkl.inference.weights.spike_slab import SpikeSlab
 from bemkl.kernels import DenseStack, gaussian
 
 NAMES = sorted(path.stem for path in FOLDER.glob("spikeslab_*.npz"))
@@ -35,27 +37,24 @@ class SpikeSlabCase(Case):
         return replace(super().problem(Plain()), weights=SpikeSlab(counts, joint=joint))
 
     def start(self, problem):
-        blocks = []
-        for task, block in enumerate(problem.blocks):
-            pair = unit_pair(
-                block.stack, self.outputs_first("init_a_mu", task), self.outputs_first("init_G_mu", task, ndim=2)
-            )
-            f = self.outputs_first("init_f_mu", task)
-            output = scores_with_mean(block.likelihood, f, self.targets(task).T)
-            lam = problem.priors.sample
-            lam = Gamma(lam.shape + 0.5, np.full((1, block.stack.shape[2]), lam.scale))
-            blocks.append(BlockState(lam, problem.priors.intermediate, pair, output))
         weights = initialise(problem).weights
         ones = np.ones_like(weights.slab_mean)
-        omega, bias = problem.priors.kernel, problem.priors.bias
+        omega, bias, lam = problem.priors.kernel, problem.priors.bias, problem.priors.sample
         weights = replace(
             weights,
             slab_mean=ones,
             slab_variance=ones,
             off_variance=ones,
-            kernel_precision=Gamma(omega.shape + problem.n_kernels / 2, np.full(len(blocks), omega.scale)),
-            bias_precision=Gamma(bias.shape + 0.5, np.full(len(blocks), bias.scale)),
+            kernel_precision=Gamma(omega.shape + problem.n_kernels / 2, np.full(self.n_tasks, omega.scale)),
+            bias_precision=Gamma(bias.shape + 0.5, np.full(self.n_tasks, bias.scale)),
         )
+        blocks = []
+        for task, block in enumerate(problem.blocks):
+            a, G = self.outputs_first("init_a_mu", task), self.outputs_first("init_G_mu", task, ndim=2)
+            here = placed_block(problem, weights, task, a, G)
+            here = replace(here, sample_precision=Gamma(lam.shape + 0.5, np.full(a.shape, lam.scale)))
+            f = self.outputs_first("init_f_mu", task)
+            blocks.append(located(here, location_of(block.likelihood, f, self.targets(task).T)))
         return State(tuple(blocks), weights)
 
     def orders(self, iteration):
@@ -108,10 +107,10 @@ def check_state(case, problem, state, prefix):
             ("b_mu", weights.bias[task]),
             ("b_var", weights.bias_variance[task]),
             ("gamma_scale", weights.bias_precision.scale[task]),
-            ("a_mu", block.pair.sample_mean[0]),
-            ("G_mu", block.pair.intermediate_mean[0]),
-            ("f_loc", block.output.scores.location[0]),
-            ("f_mu", block.output.target[0]),
+            ("a_mu", block.sample.mean[0]),
+            ("G_mu", rows_of(block).mean[0]),
+            ("f_loc", rows_of(block).targets.scores.location[0]),
+            ("f_mu", rows_of(block).targets.target[0]),
         ):
             close(found, case.get(prefix + key, task))
 
@@ -128,17 +127,8 @@ def planted(seed, n_samples=100, n_kernels=10):
 @pytest.mark.parametrize("joint", [True, False])
 def test_no_single_update_lowers_the_bound(joint):
     blocks = [planted(0, 30, 6), planted(1, 25, 6)]
-    problem = Problem(blocks, Priors(intermediate=PointMass.from_std(0.5)), weights=SpikeSlab(joint=joint))
-    state = initialise(problem, np.random.default_rng(0))
-    bound = -np.inf
-    for iteration in range(40):
-        for name, update in sweep_updates(problem).items():
-            state = update(problem, state)
-            terms = lower_bound_terms(problem, state)
-            now = sum(terms.values())
-            if iteration:
-                assert now >= bound - 1e-10 * sum(map(abs, terms.values())), name
-            bound = now
+    priors = Priors(intermediate=PointMass.from_std(0.5))
+    assert_no_update_falls(Problem(blocks, priors, weights=SpikeSlab(joint=joint)), 40)
 
 
 def test_bound_by_monte_carlo():

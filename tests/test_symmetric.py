@@ -1,4 +1,4 @@
-"""Thin matrices against dense ones: every verb, and whole fits with many more kernels than samples."""
+"""LowRank matrices against dense ones: every verb, and whole fits with many more kernels than samples."""
 
 import itertools
 import tracemalloc
@@ -24,12 +24,12 @@ from bemkl.inference import (
     Problem,
     predict,
     run,
-    thin,
 )
-from bemkl.inference.bordered import Bordered, JointCovariance
-from bemkl.inference.per_output import PerOutput
-from bemkl.inference.symmetric import Dense, total
-from bemkl.inference.thin import Thin, gram
+from bemkl.inference.matrices import low_rank
+from bemkl.inference.matrices.joint import JointCovariance, JointPrecision
+from bemkl.inference.matrices.low_rank import LowRank, gram
+from bemkl.inference.matrices.per_output import PerOutput
+from bemkl.inference.matrices.symmetric import Dense, total
 from bemkl.kernels import DenseStack
 
 RNG = np.random.default_rng(0)
@@ -38,7 +38,7 @@ SIZE = 30
 
 def thin_matrix(rank=4, signs=(1.0, -0.05)):
     factor = RNG.normal(size=(SIZE, rank)) / np.sqrt(SIZE)
-    return Thin(RNG.uniform(0.5, 2.0, size=SIZE), factor, np.resize(signs, rank))
+    return LowRank(RNG.uniform(0.5, 2.0, size=SIZE), factor, np.resize(signs, rank))
 
 
 def dense(matrix):
@@ -100,18 +100,17 @@ class TestVerbs:
 class TestForm:
     def test_a_sum_of_products_is_thin_only_where_that_pays(self):
         factor = RNG.normal(size=(SIZE, 4))
-        for factors, form in (([factor], Thin), ([factor, factor], Thin), ([factor] * 3, Dense)):
+        for factors, form in (([factor], LowRank), ([factor, factor], LowRank), ([factor] * 3, Dense)):
             found = gram(factors)
             assert type(found) is form
             assert_allclose(np.asarray(found), len(factors) * factor @ factor.T, rtol=1e-13, atol=1e-14)
-        assert type(gram([factor], Dense(np.eye(SIZE)))) is Dense
-        assert type(gram([factor], Thin.of_diagonal(np.ones(SIZE)))) is Thin
+        assert type(gram([factor], dense=True)) is Dense
 
     @pytest.mark.parametrize("rank", [0, 1, SIZE // 3, SIZE])
     def test_inverses_of_any_rank(self, rank):
         matrix = thin_matrix(rank)
         inverse, logdet = matrix.inverse_and_logdet("weights")
-        assert isinstance(inverse, Thin if 3 * rank < SIZE else Dense)
+        assert isinstance(inverse, LowRank if 3 * rank < SIZE else Dense)
         assert_allclose(np.asarray(inverse), np.linalg.inv(np.asarray(matrix)), rtol=1e-11, atol=1e-13)
         assert_allclose(logdet, -np.linalg.slogdet(np.asarray(matrix))[1], rtol=1e-12)
 
@@ -125,7 +124,7 @@ class TestForm:
         """As under the sparse prior: precisions of pruned and of used kernels."""
         scale = np.logspace(-6, 6, SIZE)
         matrix = thin_matrix()
-        scaled = Thin(scale**2 * matrix.main, scale[:, None] * matrix.factor, matrix.core)
+        scaled = LowRank(scale**2 * matrix.main, scale[:, None] * matrix.factor, matrix.core)
         inverse, _ = scaled.inverse_and_logdet("weights")
         expected = np.linalg.inv(np.asarray(matrix)) / np.outer(scale, scale)
         assert_allclose(np.asarray(inverse) * np.outer(scale, scale), expected * np.outer(scale, scale), atol=1e-13)
@@ -134,12 +133,12 @@ class TestForm:
 class TestBadInput:
     def test_not_positive_definite(self):
         with pytest.raises(np.linalg.LinAlgError, match=r"weights is not positive definite.* -0.5"):
-            Thin(np.ones(SIZE), np.eye(SIZE)[:, :1], np.array([-1.5])).inverse_and_logdet("weights")
+            LowRank(np.ones(SIZE), np.eye(SIZE)[:, :1], np.array([-1.5])).inverse_and_logdet("weights")
 
     @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
     def test_no_positive_diagonal(self, bad):
         with pytest.raises(np.linalg.LinAlgError, match="precision of the weights is not finite"):
-            Thin.of_diagonal(np.array([1.0, bad, 1.0, 1.0])).inverse_and_logdet("weights")
+            LowRank.of_diagonal(np.array([1.0, bad, 1.0, 1.0])).inverse_and_logdet("weights")
 
 
 class TestPerOutput:
@@ -162,7 +161,7 @@ class TestPerOutput:
 @pytest.mark.parametrize("form", [lambda matrix: matrix, dense], ids=["thin", "dense"])
 def test_biases_are_eliminated(form):
     corner, link = np.array([2.0, 5.0]), 0.1 * RNG.normal(size=(2, SIZE))
-    precision = Bordered(corner, link, form(thin_matrix(3)))
+    precision = JointPrecision(corner, link, form(thin_matrix(3)))
     values = np.block([[np.diag(corner), link], [link.T, np.asarray(precision.kernels)]])
     covariance, logdet = precision.inverse_and_logdet()
     x = RNG.normal(size=SIZE + 2)
@@ -176,12 +175,14 @@ def test_biases_are_eliminated(form):
     assert_allclose(solver.kernel_variances(), np.linalg.inv(values).diagonal()[2:], rtol=1e-12)
     scale = np.r_[1.0, 1.0, np.full(SIZE, 3.0)]
     assert_allclose(np.asarray(covariance.scaled(3.0)), np.linalg.inv(values) * np.outer(scale, scale), rtol=1e-11)
-    assert isinstance(JointCovariance.independent(np.ones(4), 1).kernels, Thin)
+    assert isinstance(JointCovariance.independent(np.ones(4), 1).kernels, LowRank)
 
 
 def test_biases_are_eliminated_in_place():
     matrix = thin_matrix(3)
-    precision, lost, lost_too = (Bordered(np.array([2.0]), np.full((1, SIZE), 0.1), dense(matrix)) for _ in range(3))
+    precision, lost, lost_too = (
+        JointPrecision(np.array([2.0]), np.full((1, SIZE), 0.1), dense(matrix)) for _ in range(3)
+    )
     covariance, logdet = precision.inverse_and_logdet()
     found, found_logdet = lost.inverse_and_logdet(overwrite=True)
     assert np.shares_memory(found.kernels.values, lost.kernels.values)
@@ -219,10 +220,10 @@ def test_fits_are_those_of_dense_matrices(monkeypatch, strategy, likelihood, pri
     problem = Problem([block], Priors(kernel=prior, intermediate=intermediate), pair=pair, weights=weights)
     results = []
     for few in (1, np.inf):
-        monkeypatch.setattr(thin, "_FEW", few)
+        monkeypatch.setattr(low_rank, "_FEW", few)
         result = run(problem, max_iter=6, tol=None)
-        assert isinstance(result.state.weights.covariance.kernels, Thin if few == 1 else Dense)
-        assert isinstance(result.state.blocks[0].pair.intermediate.covariance[0], Thin if few == 1 else Dense)
+        assert isinstance(result.state.weights.covariance.kernels, LowRank if few == 1 else Dense)
+        assert isinstance(result.state.blocks[0].intermediate.spread.covariance[0], LowRank if few == 1 else Dense)
         results.append((result, predict(problem, result.state, query)))
     (found, prediction), (expected, expected_prediction) = results
     assert_allclose(found.lower_bounds, expected.lower_bounds, rtol=1e-8)
@@ -244,7 +245,7 @@ def test_a_plain_state_of_one_form_goes_on_in_the_other(monkeypatch):
     problem = replace(problem, weights=NewtonWeights())
     through = run(problem, max_iter=4, tol=None)
     half = run(problem, max_iter=2, tol=None).state
-    monkeypatch.setattr(thin, "_FEW", np.inf)
+    monkeypatch.setattr(low_rank, "_FEW", np.inf)
     assert_allclose(run(problem, half, max_iter=2, tol=None).lower_bound, through.lower_bound, rtol=1e-10)
 
 

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
 from bemkl.datasets import DataSet
-from bemkl.inference import Block, Priors, Probit, Problem, run
+from bemkl.inference import Block, Priors, Probit, Problem, fitted_block, run
 from bemkl.kernels import DenseStack, paper_bank
 from experiments import datasets
 from experiments.as_printed import fit_as_printed, random_start
@@ -91,19 +91,19 @@ class TestAsPrinted:
         problem = self.problem(margin=0.5)
         state = random_start(problem, np.random.default_rng(0))
         block, moments = state.blocks[0], state.weights.moments(0)
-        signs = np.sign(block.output.target)
-        assert (signs[:, None, :] * block.pair.intermediate_mean >= 0.5).all()
+        (part,) = block.rows.parts
+        assert (np.sign(part.targets.target)[:, None, :] * part.mean >= 0.5).all()
         assert_allclose(moments.mean, 1.0)
         assert_allclose(moments.bias, 0.0)
         assert_allclose(np.asarray(moments.covariance), np.eye(3))
         other = random_start(problem, np.random.default_rng(1))
-        assert not np.allclose(other.blocks[0].pair.sample_mean, block.pair.sample_mean)
+        assert not np.allclose(other.blocks[0].sample.mean, block.sample.mean)
 
     def test_all_starts_end_near_the_deterministic_one(self):
         """Dense weights of a small problem: one optimum."""
         problem = self.problem()
         (block,) = problem.blocks
-        expected = run(problem, max_iter=400, tol=None).state.predictor(0).mean.T
+        expected = fitted_block(run(problem, max_iter=400, tol=None).state).score(block.stack)
         for seed in range(2):
             fit = fit_as_printed(
                 block.stack,

@@ -101,7 +101,7 @@ def magnitude(model: Any, X: Any) -> Any:
         total = np.zeros(stack.values.shape[1])
         for fitted in model._fitted:
             weights = np.abs(fitted.weights.mean)[:, None, None]
-            products = np.abs(stack.values) @ np.abs(fitted.state.pair.sample_mean).T
+            products = np.abs(stack.values) @ np.abs(fitted.posterior.sample.mean).T
             total += (weights * products).sum(axis=(0, 2))
         found.append(total)
     return np.concatenate(found) * np.max(model._scale) + np.abs(model.intercept_).max()
@@ -126,7 +126,7 @@ def _noise(fitted: Any, stack: Any, source: Any) -> Any:
     for kernel, means in zip(sizes, centred, strict=False):
         kernel += np.abs(means).max()
     weights = np.sqrt(fitted.weights.second.diagonal())[:, None, None]
-    deviations = fitted.state.pair.sample.diagonal**-0.5
+    deviations = fitted.posterior.sample.diagonal**-0.5
     return 1e-15 * (weights * (sizes @ deviations.T)).sum(axis=(0, 2))
 
 

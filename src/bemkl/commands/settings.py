@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from bemkl.registry import MULTICLASS, WEIGHTS
+
 # Those of bemkl.kernels, which help has to do without.
 _BANKS = (
     "default",
@@ -121,14 +123,14 @@ MODEL_OPTIONS = [
     ),
     click.option(
         "--weights",
-        type=click.Choice(["free", "nonnegative", "factorized", "spike_slab"]),
+        type=click.Choice(list(WEIGHTS)),
         default="free",
         show_default=True,
         help="Family of kernel weights.",
     ),
     click.option(
         "--multiclass",
-        type=click.Choice(["shared", "ovr", "pooled", "multinomial"]),
+        type=click.Choice(list(MULTICLASS)),
         default="shared",
         show_default=True,
         help="How classes share kernel weights.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,9 @@ from bemkl.estimators.parameters import (
 )
 from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, selected, weight_intervals, weight_rows
-from bemkl.inference import Block, FitResult, FittedBlock, Prediction, Problem, State, fitted_block
-from bemkl.inference.pooled import under_prior_of
+from bemkl.inference import Block, FitResult, FittedBlock, Posterior, Prediction, Problem, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
-from bemkl.inference.spike_slab import SpikeSlabWeights
-from bemkl.inference.state import check_state
+from bemkl.inference.start import check_fit
 from bemkl.kernels import DenseStack, KernelStack, stack_kernels
 from bemkl.kernels.views import count_samples, is_views, read_samples
 
@@ -186,11 +184,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         problems = [Problem(group, priors, **strategies) for group in groups]
         names = labels if pool_prior is None else ["fit"]
         results = fit_problems(problems, names, self._starts(problems), effort, rng)
-        fitted = tuple(
-            fitted_block(problem, result.state, t)
-            for problem, result in zip(problems, results, strict=True)
-            for t in range(len(problem.blocks))
-        )
+        fitted = tuple(fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks)))
         return Learned(source, rows, tuple(labels), fitted, tuple(results))
 
     def _keep(self, X: Any, learned: Learned, offset: Array, scale: Array) -> None:
@@ -200,7 +194,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self._offset, self._scale = offset, scale
         self.landmarks_ = learned.landmarks
         self.kernel_names_ = list(learned.source.names)
-        self.posterior_ = results[0].state if len(results) == 1 else tuple(result.state for result in results)
+        posteriors = tuple(result.state.posterior() for result in results)
+        self.posterior_ = posteriors[0] if len(results) == 1 else posteriors
         self.n_iter_ = max(result.n_iter for result in results)
         self.converged_ = all(result.converged for result in results)
         # Separate runs are one model with independent parts: its bound is their sum, ended runs keep their last value.
@@ -219,13 +214,13 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.kernel_weights_std_ = deviations[0] if one else deviations
         self.selected_kernels_ = np.flatnonzero(np.any([selected(row) for row in weights], axis=0))
         states = self.posterior_ if isinstance(self.posterior_, tuple) else (self.posterior_,)
-        inclusion = [state.weights.inclusion for state in states if isinstance(state.weights, SpikeSlabWeights)]
+        inclusion = [state.weights.inclusion for state in states if state.weights.inclusion is not None]
         if inclusion:
             self.kernel_inclusion_ = inclusion[0] if one else np.array(inclusion)
             self.selected_kernels_ = np.flatnonzero(np.max(inclusion, axis=0) > 0.5)
         elif hasattr(self, "kernel_inclusion_"):
             del self.kernel_inclusion_
-        self.dual_coef_ = np.concatenate([f.state.pair.sample_mean for f in self._fitted]).T * self._scale
+        self.dual_coef_ = np.concatenate([f.posterior.sample.mean for f in self._fitted]).T * self._scale
         self.intercept_ = np.concatenate([f.weights.bias for f in self._fitted]) * self._scale + self._offset
 
     @property
@@ -237,21 +232,20 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if self.predictive not in ("exact", "paper"):
             raise ValueError(f'predictive: expected "exact" or "paper", got {self.predictive!r}.')
 
-    def _starts(self, problems: Sequence[Problem]) -> Sequence[State | None]:
+    def _starts(self, problems: Sequence[Problem]) -> Sequence[Posterior | None]:
         """Take the last posteriors for a warm start."""
         if not self.warm_start or not hasattr(self, "posterior_"):
             return [None] * len(problems)
         states = self.posterior_ if isinstance(self.posterior_, tuple) else (self.posterior_,)
         try:
             for problem, state in zip(problems, states, strict=True):
-                check_state(problem, state)
+                check_fit(problem, state)
         except ValueError:
             raise ValueError(
                 "warm_start: the last fit was of another problem (other numbers of samples, kernels, classes or "
                 "outputs, or another way to learn), so it cannot go on. Set warm_start=False, or fit a clone."
             ) from None
-        pairs = zip(problems, states, strict=True)
-        return [replace(state, weights=under_prior_of(p.weights, state.weights)) for p, state in pairs]
+        return states
 
     def _blocks(self, X: Any) -> Iterator[DenseStack]:
         """Yield the kernels of new samples, a bounded block of samples at a time."""

@@ -12,13 +12,11 @@ from bemkl.alignment import aligned_to
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.labels import class_probabilities, encode_labels
+from bemkl.estimators.multiclass import Fits, Labels
 from bemkl.estimators.parameters import gamma_prior
 from bemkl.estimators.shares import share_of_labels, share_of_rows
-from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
-from bemkl.inference.protocols import AnyLikelihood
 from bemkl.kernels import KernelBank
-
-_MULTICLASS = ("shared", "ovr", "pooled", "multinomial")
+from bemkl.registry import MULTICLASS, find
 
 
 class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -194,37 +192,17 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             This classifier.
         """
         refuse_arguments(self, unsupported)
-        if self.multiclass not in _MULTICLASS:
-            raise ValueError(f"multiclass: expected one of {', '.join(_MULTICLASS)}; got {self.multiclass!r}.")
+        make_fits = find("multiclass", self.multiclass, MULTICLASS)
         (y,) = aligned_to(X, {"y": y})
         classes, signs, several = encode_labels(type(self).__name__, y, self.unlabeled)
-        likelihoods, labels = self._likelihoods(classes, signs, several)
+        fits: Fits = make_fits(Labels(classes, signs, several, self.margin))
         pool_prior = gamma_prior("pool_prior", self.pool_prior)
-        pooled = self.multiclass == "pooled" and len(labels) > 1
-        learned = self._learn(X, likelihoods, labels, pool_prior=pool_prior if pooled else None)
+        learned = self._learn(X, fits.likelihoods, fits.names, pool_prior=pool_prior if fits.pooled else None)
         self.classes_, self._several = classes, several
-        n_outputs = sum(likelihood.n_outputs for likelihood in likelihoods)
+        n_outputs = sum(likelihood.n_outputs for likelihood in fits.likelihoods)
         self._single = n_outputs == 1
         self._keep(X, learned, np.zeros(n_outputs), np.ones(n_outputs))
         return self
-
-    def _likelihoods(
-        self, classes: npt.NDArray[Any], signs: Array, several: bool
-    ) -> tuple[list[AnyLikelihood], list[str]]:
-        """Return one likelihood a fit, and what to call the fits."""
-        if self.multiclass == "multinomial":
-            if several or not signs.all():
-                raise ValueError(
-                    'multiclass: "multinomial" takes one known label a sample. Use "shared" for several labels a '
-                    "sample, or for samples without labels."
-                )
-            chosen = (signs[:, 0] > 0.0).astype(int) if signs.shape[1] == 1 else signs.argmax(axis=1)
-            return [Multinomial(chosen, n_classes=len(classes))], ["fit"]
-        likelihood = Probit if signs.all() else SemiSupervisedProbit
-        if self.multiclass in ("ovr", "pooled") and signs.shape[1] > 1:
-            separate: list[AnyLikelihood] = [likelihood(column, margin=self.margin) for column in signs.T]
-            return separate, [str(label) for label in classes]
-        return [likelihood(signs, margin=self.margin)], ["fit"]
 
     def contributions(self, X: Any) -> Array:
         """

@@ -20,7 +20,7 @@ from joblib import effective_n_jobs
 from bemkl.arrays import finite_number, whole_number
 from bemkl.estimators.progress import FitProgress
 from bemkl.exceptions import ConvergenceWarning
-from bemkl.inference import FitResult, Problem, State, ascend
+from bemkl.inference import FitResult, Posterior, Problem, State, ascend
 from bemkl.threads import one_pool
 
 _PATIENCE = 0.1
@@ -50,7 +50,7 @@ class Effort:
 def fit_problems(
     problems: Sequence[Problem],
     labels: Sequence[str],
-    starts: Sequence[State | None],
+    starts: Sequence[Posterior | None],
     effort: Effort,
     rng: np.random.Generator,
 ) -> list[FitResult]:

@@ -208,11 +208,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         problems = [Problem(group, priors, **strategies) for group in groups]
         labels = [str(name) for name in parts] if self.sharing == "separate" else ["fit"]
         results = fit_problems(problems, labels, [None] * len(problems), effort, rng)
-        fitted = [
-            fitted_block(problem, result.state, t)
-            for problem, result in zip(problems, results, strict=True)
-            for t in range(len(problem.blocks))
-        ]
+        fitted = [fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks))]
         self.tasks_ = list(parts)
         # No dict: saved files know few kinds of keys, and lists hold names of any kind.
         self._fitted_tasks = [
@@ -220,7 +216,8 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             for source, block, reading in zip(sources, fitted, readings, strict=True)
         ]
         self.kernel_names_ = list(sources[0].names)
-        self.posterior_ = results[0].state if len(results) == 1 else tuple(result.state for result in results)
+        posteriors = tuple(result.state.posterior() for result in results)
+        self.posterior_ = posteriors[0] if len(results) == 1 else posteriors
         self.n_iter_ = max(result.n_iter for result in results)
         self.converged_ = all(result.converged for result in results)
         # Dividing responses by a scale adds its logarithm to their log density, once a response.

@@ -10,31 +10,13 @@ from sklearn.utils import check_random_state
 
 from bemkl.arrays import explained, finite_number, fraction, positive_number
 from bemkl.distributions import Gamma, PointMass, Precision
-from bemkl.inference import (
-    DENSE,
-    SPARSE,
-    Factorized,
-    Free,
-    NewtonMeans,
-    NewtonWeights,
-    Nonnegative,
-    Plain,
-    Pooled,
-    Priors,
-    SpikeSlab,
-)
-from bemkl.inference.protocols import AnyWeightStrategy
+from bemkl.inference import DENSE, SPARSE, NewtonMeans, Plain, Pooled, Priors
+from bemkl.inference.strategies import AnyWeightStrategy
+from bemkl.registry import WEIGHTS, find
 
 _LEAST, _MOST = 1e-20, 1e20
 _NARROWEST, _WIDEST = 1e-6, 1e6
 _NAMED = {"dense": DENSE, "sparse": SPARSE}
-_PLAIN: dict[str, AnyWeightStrategy] = {
-    "free": Free(),
-    "nonnegative": Nonnegative(),
-    "factorized": Factorized(),
-    "spike_slab": SpikeSlab(),
-}
-_BOLD = _PLAIN | {"free": NewtonWeights(), "factorized": Factorized(bold=True)}
 
 
 def gamma_prior(name: str, value: Any) -> Gamma:
@@ -80,12 +62,10 @@ def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None
     """Find the strategies of a family of weights and an acceleration."""
     if acceleration not in ("newton", None):
         raise ValueError(f'acceleration: expected "newton" or None, got {acceleration!r}.')
-    known = _PLAIN if acceleration is None else _BOLD
-    if not isinstance(weights, str) or weights not in known:
-        raise ValueError(f"weights: expected one of {', '.join(known)}; got {weights!r}.")
+    make_strategy = find("weights", weights, WEIGHTS)
     if pool_prior is not None and weights != "free":
         raise ValueError(f'weights: expected "free" where weights are pooled, got {weights!r}.')
-    strategy: AnyWeightStrategy = known[weights]
+    strategy: AnyWeightStrategy = make_strategy(bold=acceleration is not None)
     if pool_prior is not None:
         strategy = Pooled(pool_prior, bold=acceleration is not None)
     if acceleration is None:

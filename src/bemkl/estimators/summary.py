@@ -27,7 +27,7 @@ def selected(weights: Array) -> npt.NDArray[np.bool_]:
 
 def shares(fitted: FittedBlock) -> Array:
     """Share of each kernel in how the decisions on the training samples vary. Shapes: returns (n_kernels,)."""
-    deviation = np.abs(fitted.weights.mean) * fitted.state.pair.intermediate_mean.std(axis=2).mean(axis=0)
+    deviation = np.abs(fitted.weights.mean) * fitted.deviation.mean(axis=0)
     total = deviation.sum()
     share: Array = deviation / total if total > 0.0 else deviation
     return share

@@ -5,26 +5,29 @@ A `Problem` is a list of `Block` objects (kernels and a likelihood), priors and 
 applies it, `lower_bound_terms` takes the bound apart.
 """
 
+from bemkl.inference.block import Block
+from bemkl.inference.block_state import BlockPosterior
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
-from bemkl.inference.factorized import Factorized
 from bemkl.inference.likelihoods import Gaussian, Multinomial, Probit, SemiSupervisedProbit
-from bemkl.inference.newton_weights import NewtonWeights
-from bemkl.inference.nonnegative import Nonnegative
-from bemkl.inference.pair import JointMeans, NewtonMeans, Plain
-from bemkl.inference.pooled import Pooled
+from bemkl.inference.newton.joint_means import JointMeans, NewtonMeans
+from bemkl.inference.plain import Plain
 from bemkl.inference.predict import FittedBlock, Prediction, fitted_block, predict
 from bemkl.inference.priors import DENSE, SPARSE, Priors
-from bemkl.inference.problem import Block, Problem
-from bemkl.inference.spike_slab import SpikeSlab
-from bemkl.inference.state import BlockState, State
-from bemkl.inference.weights import Free
+from bemkl.inference.problem import Problem
+from bemkl.inference.state import Posterior, State
+from bemkl.inference.weights.factorized import Factorized
+from bemkl.inference.weights.free import Free
+from bemkl.inference.weights.newton import NewtonWeights
+from bemkl.inference.weights.nonnegative import Nonnegative
+from bemkl.inference.weights.pooled import Pooled
+from bemkl.inference.weights.spike_slab import SpikeSlab
 
 __all__ = [
     "DENSE",
     "SPARSE",
     "Block",
-    "BlockState",
+    "BlockPosterior",
     "Factorized",
     "FitResult",
     "FittedBlock",
@@ -37,6 +40,7 @@ __all__ = [
     "Nonnegative",
     "Plain",
     "Pooled",
+    "Posterior",
     "Prediction",
     "Priors",
     "Probit",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bemkl.inference.block_state import BlockState
 from bemkl.inference.problem import Problem
-from bemkl.inference.state import BlockState, State
+from bemkl.inference.state import State
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -27,9 +28,10 @@ def lower_bound_terms(problem: Problem, state: State) -> dict[str, float]:
         Terms in nats, summed over blocks and outputs; their sum is the bound.
     """
     parts = [state.weights.bound_terms(problem.priors)]
-    for index, block in enumerate(state.blocks):
-        parts.append(_block_terms(problem, block))
-        parts.append(problem.blocks[index].likelihood.bound_terms(block.output, state.predictor(index)))
+    for index, here in enumerate(state.observed().blocks):
+        variance = here.predictor_variance(state.weights.moments(index))
+        parts.append(_block_terms(problem, here))
+        parts.append(here.block.likelihood.bound_terms(here.noise_precision, here.targets.fit, variance))
     total: dict[str, float] = {}
     for part in parts:
         for name, value in part.items():
@@ -37,16 +39,15 @@ def lower_bound_terms(problem: Problem, state: State) -> dict[str, float]:
     return total
 
 
-def _block_terms(problem: Problem, block: BlockState) -> dict[str, float]:
+def _block_terms(problem: Problem, here: BlockState) -> dict[str, float]:
     """Evaluate the terms of λ, a, υ and G, with their entropies (derivation, section 4)."""
-    lam, upsilon, pair = block.sample_precision, block.intermediate_precision, block.pair
-    _, n_kernels, n_samples = pair.intermediate_mean.shape
-    log_a = 0.5 * (lam.log_mean - _LOG_2PI - lam.mean * pair.sample_second)
-    log_G = 0.5 * (n_kernels * n_samples * (upsilon.log_mean - _LOG_2PI) - upsilon.mean * pair.residual)
+    lam, upsilon, (n_kernels, n_samples, _) = here.sample_precision, here.intermediate_precision, here.block.shape
+    log_a = 0.5 * (lam.log_mean - _LOG_2PI - lam.mean * here.sample.second)
+    log_G = 0.5 * (n_kernels * n_samples * (upsilon.log_mean - _LOG_2PI) - upsilon.mean * here.residual)
     return {
         "sample_precision": -lam.divergence(problem.priors.sample),
         "intermediate_precision": -upsilon.divergence(problem.priors.intermediate),
         "sample_weights": float(log_a.sum()),
         "intermediate": float(log_G.sum()),
-        "pair_entropy": pair.entropy,
+        "pair_entropy": here.pair_entropy,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -13,12 +12,11 @@ import numpy as np
 from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
-from bemkl.inference.graded import FEW_DIGITS
+from bemkl.inference.factors.large_kernels import FEW_DIGITS
 from bemkl.inference.moments import PairContext
 from bemkl.inference.problem import Problem
-from bemkl.inference.recent import remembering
-from bemkl.inference.scale import starting_scale
-from bemkl.inference.state import BlockState, State, check_state, pair_context
+from bemkl.inference.start import first_state, handed_over, resumed
+from bemkl.inference.state import Posterior, State
 from bemkl.inference.updates import sweep_updates, update_output_target
 from bemkl.threads import one_pool
 
@@ -93,10 +91,10 @@ def initialise(
     State
         The posterior; the same for every call without a generator.
     """
-    return _first_state(problem, rng, max_iter, tol, None)[0]
+    return _begin(problem, rng, max_iter, tol, None)[0]
 
 
-def _first_state(
+def _begin(
     problem: Problem, rng: np.random.Generator | None, max_iter: int, tol: float | None, watch: Watch | None
 ) -> tuple[State, bool]:
     """Return a first posterior, and whether its rehearsal was stopped from outside."""
@@ -105,31 +103,12 @@ def _first_state(
             f"rng: expected a numpy.random.Generator or None, got {rng!r}. Pass np.random.default_rng(seed)."
         )
     if all(block.likelihood.rehearsal is None for block in problem.blocks):
-        return _start(problem, rng), False
+        return first_state(problem, rng), False
     # Fit the easier likelihoods, and hand their posterior over to the real ones.
     easier = [replace(block, likelihood=block.likelihood.rehearsal or block.likelihood) for block in problem.blocks]
     look: Watch | None = None if watch is None else lambda _, state, bound: watch(0, state, bound)
     rehearsed = ascend(replace(problem, blocks=easier), rng=rng, max_iter=max_iter, tol=tol, watch=look)
-    return update_output_target(problem, rehearsed.state), rehearsed.interrupted
-
-
-def _start(problem: Problem, rng: np.random.Generator | None) -> State:
-    """Return a first posterior of likelihoods that need no rehearsal."""
-    weights = problem.weights.start(problem.n_kernels, problem.n_outputs, problem.priors, rng)
-    if problem.weights.balanced:
-        weights = weights.scaled(starting_scale(problem), spread=True)
-    blocks = []
-    for index, block in enumerate(problem.blocks):
-        n_outputs, n_basis = block.likelihood.n_outputs, block.stack.shape[2]
-        sample_precision = problem.priors.sample.posterior(0, np.zeros((n_outputs, n_basis)))
-        intermediate_precision = problem.priors.intermediate.posterior(0, np.zeros(n_outputs))
-        output = block.likelihood.start()
-        profile = partial(block.likelihood.profile, output)
-        moments = weights.moments(index)
-        context = pair_context(sample_precision, intermediate_precision, output, moments, profile)
-        pair = problem.pair.start(block.stack, context)
-        blocks.append(BlockState(sample_precision, intermediate_precision, pair, output))
-    return State(tuple(blocks), weights)
+    return update_output_target(problem, handed_over(problem, rehearsed.state)), rehearsed.interrupted
 
 
 def sweep(problem: Problem, state: State) -> State:
@@ -154,7 +133,7 @@ def sweep(problem: Problem, state: State) -> State:
 
 
 def iterate(
-    problem: Problem, state: State | None = None, *, fresh: bool = False
+    problem: Problem, state: State | Posterior | None = None, *, fresh: bool = False
 ) -> Iterator[tuple[State, dict[str, float]]]:
     """
     Sweep without end, and show the posterior after each sweep.
@@ -180,12 +159,11 @@ def iterate(
     FloatingPointError
         If the bound is not finite, which only numbers at the end of the floating point range can cause.
     """
-    problem = _remembering(problem)
     terms: dict[str, float] | None = None
     if state is None:
         state = initialise(problem)
-    elif not fresh:
-        check_state(problem, state)
+    elif not (fresh and isinstance(state, State)):
+        state = resumed(problem, state)
         # A first bold sweep must not fall below somebody's posterior; one that is not finite has nothing to lose.
         with np.errstate(all="ignore"):
             given = lower_bound_terms(problem, state)
@@ -199,14 +177,6 @@ def iterate(
                 "the margin or the starting state."
             )
         yield state, terms
-
-
-def _remembering(problem: Problem) -> Problem:
-    """Give the stacks a memory for one run."""
-    stacks = remembering([block.stack for block in problem.blocks])
-    # Symmetry was checked when the blocks were made.
-    blocks = [replace(block, stack=s, landmarks=True) for block, s in zip(problem.blocks, stacks, strict=True)]
-    return replace(problem, blocks=blocks)
 
 
 def _climb(problem: Problem, state: State, before: dict[str, float] | None) -> tuple[State, dict[str, float]]:
@@ -250,11 +220,12 @@ def _has_few_digits(problem: Problem, state: State) -> bool:
     across them, so that a mean solved with it is off by c ε, ε the rounding of a number. The bound has τ times the
     square of that, which is c (c ε)² for each sample.
     """
-    parts = zip(problem.blocks, state.blocks, strict=True)
-    if any(here.pair.scale_ratio(block.stack.gram()) > FEW_DIGITS for block, here in parts):
-        return True
-    contexts = (state.context(problem, index) for index in range(len(state.blocks)))
-    return any(_target_ratio(context) > _FEW_DIGITS_OF_TARGETS for context in contexts)
+    for index, here in enumerate(state.blocks):
+        if here.sample.scale_ratio(here.block.kernels.gram, problem.n_kernels) > FEW_DIGITS:
+            return True
+        if _target_ratio(here.context(state.weights.moments(index))) > _FEW_DIGITS_OF_TARGETS:
+            return True
+    return False
 
 
 def _target_ratio(context: PairContext) -> float:
@@ -265,7 +236,7 @@ def _target_ratio(context: PairContext) -> float:
 
 def ascend(
     problem: Problem,
-    state: State | None = None,
+    state: State | Posterior | None = None,
     *,
     rng: np.random.Generator | None = None,
     max_iter: int = 1000,
@@ -310,13 +281,12 @@ def ascend(
     history: list[dict[str, float]] = []
     converged, interrupted, previous = False, False, -np.inf
     latest: State | None = None
-    problem = _remembering(problem)
     try:
         # What leaves the range of floating point shows in the bound, which is looked at after each sweep.
         with one_pool(problem.n_rows), np.errstate(all="ignore"):
             fresh, stopped = state is None, False
             if state is None:
-                state, stopped = _first_state(problem, rng, max_iter, tol, watch)
+                state, stopped = _begin(problem, rng, max_iter, tol, watch)
             for reached, terms in islice(iterate(problem, state, fresh=fresh), max_iter):
                 bound = sum(terms.values())
                 _warn_if_fallen(previous, terms)
@@ -334,7 +304,9 @@ def ascend(
     return FitResult(latest, tuple(history), converged, interrupted and not converged)
 
 
-def run(problem: Problem, state: State | None = None, *, max_iter: int = 1000, tol: float | None = 1e-4) -> FitResult:
+def run(
+    problem: Problem, state: State | Posterior | None = None, *, max_iter: int = 1000, tol: float | None = 1e-4
+) -> FitResult:
     """
     Sweep until the bound settles, and warn if it does not.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ from scipy.special import ndtri
 
 from bemkl.arrays import Array
 from bemkl.inference.marginals import Marginals
-from bemkl.inference.symmetric import Symmetric
-from bemkl.inference.thin import Thin
+from bemkl.inference.matrices.low_rank import LowRank
+from bemkl.inference.matrices.symmetric import Symmetric
 
 _DRAWS = 10_000
 
@@ -47,7 +46,7 @@ class WeightMoments:
     @property
     def second(self) -> Symmetric:
         """Second moment E[e eᵀ], of size n_kernels."""
-        return self.covariance + Thin.product(self.mean[:, None])
+        return self.covariance + LowRank.product(self.mean[:, None])
 
     @property
     def bias_product(self) -> Array:
@@ -130,7 +129,7 @@ class Profile:
 @dataclass(frozen=True, slots=True, eq=False)
 class PairContext:
     """
-    All that the pair (a, G) of a block depends on.
+    The expectations that the pair (a, G) of a block depends on, apart from those of its samples.
 
     Parameters
     ----------
@@ -140,20 +139,14 @@ class PairContext:
         Expected precisions of the intermediate outputs around their projections.
     output_precision : ndarray of shape (n_outputs,)
         Expected precisions of the targets around the predictor.
-    target : ndarray of shape (n_outputs, n_samples)
-        Expected targets.
     weights : WeightMoments
         Moments of biases and kernel weights.
-    profile : callable
-        Maps (n_outputs, n_samples) means of the predictor to the `Profile` of the likelihood there.
     """
 
     sample_precision: Array
     intermediate_precision: Array
     output_precision: Array
-    target: Array
     weights: WeightMoments
-    profile: Callable[[Array], Profile]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,13 @@ from typing import get_args
 import numpy as np
 
 from bemkl.arrays import Array, whole_number
-from bemkl.inference.graded import NEEDS_ROOT
+from bemkl.inference.block_state import BlockPosterior
+from bemkl.inference.factors.large_kernels import NEEDS_ROOT
 from bemkl.inference.moments import WeightMoments
-from bemkl.inference.problem import Problem, require_plug_in
-from bemkl.inference.protocols import AnyLikelihood, Rule, Stack
-from bemkl.inference.recent import root_of_gram
-from bemkl.inference.state import BlockState, State, check_state
+from bemkl.inference.problem import Problem
+from bemkl.inference.protocols import AnyLikelihood, Rule, Stack, require_plug_in
+from bemkl.inference.start import check_fit
+from bemkl.inference.state import State
 from bemkl.threads import one_pool
 
 Whitener = Callable[[Array], Array]
@@ -52,27 +53,35 @@ class Prediction:
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedBlock:
     """
-    All that predictions need of a fitted block; the training kernels themselves are not part of it.
+    All that predictions and summaries need of a fitted block, and no more.
 
     Parameters
     ----------
     likelihood : Likelihood
-        Link between predictor and labels or responses.
+        Link between predictor and labels or responses, without samples.
     gram : ndarray of shape (n_basis, n_basis)
         Sum of the squared training kernels.
-    state : BlockState
+    posterior : BlockPosterior
         Posterior of the block.
     weights : WeightMoments
         Moments of its biases and kernel weights.
+    deviation : ndarray of shape (n_outputs, n_kernels)
+        How much the means of the intermediate outputs varied between the training samples.
     root : ndarray of shape (n_rows, n_basis), optional
         Root of the gram matrix, where kernels are so large that covariances need it.
     """
 
     likelihood: AnyLikelihood
     gram: Array
-    state: BlockState
+    posterior: BlockPosterior
     weights: WeightMoments
+    deviation: Array
     root: Array | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.weights.bias)
 
     def project(self, stack: Stack) -> Array:
         r"""
@@ -88,7 +97,7 @@ class FittedBlock:
         ndarray of shape (n_outputs, n_kernels, n_samples)
             The means.
         """
-        return stack.project(self.state.pair.sample_mean)
+        return stack.project(self.posterior.sample.mean)
 
     def score(self, stack: Stack) -> Array:
         """
@@ -130,10 +139,10 @@ class FittedBlock:
             return self._predict(stack, predictive, intermediate=intermediate)
 
     def _predict(self, stack: Stack, predictive: Rule, *, intermediate: bool) -> Prediction:
-        here, weights = self.state, self.weights
+        here, weights = self.posterior, self.weights
         upsilon = here.intermediate_precision
         noise = upsilon.inverse_mean if predictive == "exact" else 1.0 / upsilon.mean
-        noise = np.broadcast_to(noise, (here.n_outputs,))
+        noise = np.broadcast_to(noise, (self.n_outputs,))
 
         u = self.project(stack)
         mean = weights.mean @ u + weights.bias[:, None]
@@ -145,7 +154,7 @@ class FittedBlock:
         if predictive == "exact":
             variance += self._trace(stack) + noise[:, None] * weights.second.trace()
 
-        output = self.likelihood.predict(here.output, mean, variance, predictive)
+        output = self.likelihood.predict(here.noise_precision, mean, variance, predictive)
         return Prediction(
             mean=output.mean.T,
             variance=output.variance.T,
@@ -167,7 +176,7 @@ class FittedBlock:
                   \mathbf{K}^{i\top}) = \sum_k s_k\,\lVert\boldsymbol h_k^\top\mathbf{K}^i\mathbf{W}\rVert^2
         """
         squares = self.weights.second.squares("kernel weights")
-        trace = np.empty((self.state.n_outputs, stack.shape[1]))
+        trace = np.empty((self.n_outputs, stack.shape[1]))
         for rows, block, whiteners in self._passes(stack):
             parts, weights = squares(block.reshape(len(block), -1))
             parts = parts.reshape(-1, *block.shape[1:])
@@ -178,7 +187,7 @@ class FittedBlock:
 
     def _diagonal(self, stack: Stack) -> Array:
         r"""Diagonals of :math:`\mathbf{K}^i\Sigma_a\mathbf{K}^{i\top}`, shape (n_outputs, n_kernels, n_samples)."""
-        diagonal = np.empty((self.state.n_outputs, *stack.shape[:2]))
+        diagonal = np.empty((self.n_outputs, *stack.shape[:2]))
         for rows, block, whiteners in self._passes(stack):
             for o, whiten in whiteners:
                 white = whiten(block)
@@ -187,10 +196,10 @@ class FittedBlock:
 
     def _passes(self, stack: Stack) -> Iterator[tuple[slice, Array, list[tuple[int, Whitener]]]]:
         """Yield rows of the kernels with roots of covariances: one pass a group of outputs, with bounded memory."""
-        pair, (n_kernels, n_samples, n_basis) = self.state.pair, stack.shape
-        for outputs in _runs(self.state.n_outputs, 8 * n_basis * n_basis):
+        sample, (n_kernels, n_samples, n_basis) = self.posterior.sample, stack.shape
+        for outputs in _runs(self.n_outputs, 8 * n_basis * n_basis):
             numbers = range(outputs.start, outputs.stop)
-            whiteners = [(o, pair.sample_precision_factor(self.gram, o, self.root).whitener()) for o in numbers]
+            whiteners = [(o, sample.precision_factor(self.gram, o, self.root).whitener()) for o in numbers]
             for rows in _runs(n_samples, 8 * n_kernels * n_basis):
                 yield rows, stack.rows(rows), whiteners
 
@@ -248,42 +257,41 @@ def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, pre
            [-0.9]])
     """
     _check(problem, state, stack, block, predictive)
-    return fitted_block(problem, state, block).predict(stack, predictive, intermediate=True)
+    return fitted_block(state, block).predict(stack, predictive, intermediate=True)
 
 
-def fitted_block(problem: Problem, state: State, block: int = 0) -> FittedBlock:
+def fitted_block(state: State, block: int = 0) -> FittedBlock:
     """
-    Keep of a fitted problem what the predictions of one block need.
+    Keep of a posterior what the predictions and the summary of one block need.
 
     Parameters
     ----------
-    problem : Problem
-        What was fitted.
     state : State
-        Its posterior.
+        The posterior.
     block : int
         Which block.
 
     Returns
     -------
     FittedBlock
-        The block without its kernels.
+        The block without its samples.
     """
-    fitted, here = problem.blocks[block], state.blocks[block]
-    gram = fitted.stack.gram()
-    root = root_of_gram(fitted.stack) if here.pair.scale_ratio(gram) > NEEDS_ROOT else None
-    return FittedBlock(fitted.likelihood, gram, here, state.weights.moments(block), root)
+    here = state.blocks[block]
+    kernels, likelihood = here.block.kernels, here.block.likelihood.some(slice(0, 0))
+    root = kernels.root if here.sample.scale_ratio(kernels.gram, kernels.n_kernels) > NEEDS_ROOT else None
+    moments = state.weights.moments(block)
+    return FittedBlock(likelihood, kernels.gram, here.posterior(), moments, here.deviation(), root)
 
 
 def _check(problem: Problem, state: State, stack: Stack, block: int, predictive: str) -> None:
     """Refuse what cannot be predicted."""
-    check_state(problem, state)
-    require_plug_in("stack", stack)
+    check_fit(problem, state)
+    require_plug_in("stack", stack, Stack, "DenseStack(kernels)")
     if predictive not in get_args(Rule):
         raise ValueError(f'predictive: expected "exact" or "paper", got {predictive!r}.')
     if whole_number("block", block, least=0) >= len(problem.blocks):
         raise ValueError(f"block: expected 0 to {len(problem.blocks) - 1}, got {block!r}.")
-    n_kernels, _, n_basis = problem.blocks[block].stack.shape
+    n_kernels, _, n_basis = problem.blocks[block].shape
     if (stack.shape[0], stack.shape[2]) != (n_kernels, n_basis):
         raise ValueError(
             f"stack: expected shape ({n_kernels}, n_new, {n_basis}) for new samples against the basis points, "

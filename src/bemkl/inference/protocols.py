@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
-import numpy as np
-
 from bemkl.arrays import Array
-from bemkl.inference.moments import OutputPrediction, PairContext, Profile
+from bemkl.distributions import Precision
+from bemkl.inference.moments import OutputPrediction, Profile, WeightMoments
 from bemkl.inference.priors import Priors
-from bemkl.inference.summaries import Evidence, Predictor
 
 Rule = Literal["exact", "paper"]
 """How variances and probabilities are computed: exactly under q, or as the paper prints them."""
@@ -42,87 +39,109 @@ class Stack(Protocol):
         """Return some rows of every kernel, shape (n_kernels, n_chosen, n_basis)."""
 
 
-PairT = TypeVar("PairT")
-PairStep = Callable[[Stack, PairT, PairContext], PairT]
-
-
-class PairStrategy(Protocol[PairT]):
-    """One way to update the pair (a, G) with everything else fixed."""
+class Targets(Protocol):
+    """Factor of the targets of some samples: Gaussian pseudo-observations of their predictors."""
 
     @property
-    def steps(self) -> Mapping[str, PairStep[PairT]]:
-        """Updates by name, in order."""
+    def target(self) -> Array:
+        """Expected targets, shape (n_outputs, n_samples)."""
 
     @property
-    def cautious(self) -> PairStrategy[PairT]:
-        """The same family with steps that cannot lower the bound; itself where none can."""
-
-    def start(self, stack: Stack, context: PairContext) -> PairT:
-        """Return a pair to begin with, from the first expectations of its neighbours."""
+    def location(self) -> Array | None:
+        """What the factor is made from again, shape (n_outputs, n_samples); None where it follows from the others."""
 
 
-OutputT = TypeVar("OutputT")
+TargetT = TypeVar("TargetT")
+FitT = TypeVar("FitT")
 
 
-class Likelihood(Protocol[OutputT]):
-    """The link between the predictor and the observed labels or responses of one block."""
+class Likelihood(Protocol[TargetT, FitT]):
+    """
+    The link between the predictor and the observed labels or responses of some samples.
+
+    Samples may be apart: what is asked of some of them has their rows, and what is asked of all has sums over them.
+    """
 
     @property
     def n_samples(self) -> int:
-        """Number of training samples."""
+        """Number of samples."""
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
 
     @property
-    def rehearsal(self) -> Likelihood[OutputT] | None:
+    def rehearsal(self) -> Likelihood[TargetT, FitT] | None:
         """An easier likelihood of the same samples, whose posterior is the start; None where there is no need."""
 
-    def start(self) -> OutputT:
-        """Return the output factor that goes with a predictor of zero."""
+    def some(self, samples: slice) -> Likelihood[TargetT, FitT]:
+        """Return the same link for some of the samples, or for none, which is all that predictions need."""
 
-    def update_precision(self, output: OutputT, predictor: Predictor) -> OutputT:
-        """Update the distribution of the noise precision, if it has one."""
+    def start(self) -> TargetT:
+        """Return the factor of the targets that goes with a predictor of zero."""
 
-    def update_target(self, output: OutputT, predictor: Predictor) -> OutputT:
-        """Update the distribution of the targets, if they are not observed."""
+    def restored(self, location: Array | None) -> TargetT:
+        """Return the factor of the targets with a given location."""
 
-    def profile(self, output: OutputT, mean: Array) -> Profile:
-        """Derivatives of the bound in (n_outputs, n_samples) means of the predictor, with optimal targets."""
+    def update(self, targets: TargetT, mean: Array) -> TargetT:
+        """Update the factor for (n_outputs, n_samples) means of the predictor; the same where targets are observed."""
 
-    def bound_terms(self, output: OutputT, predictor: Predictor) -> dict[str, float]:
-        """Return this factor's named terms of the lower bound."""
+    def profile(self, targets: TargetT, precision: Array, mean: Array) -> Profile:
+        """Derivatives of the bound in the means of the predictor, with optimal targets of (n_outputs,) precision."""
 
-    def predict(self, output: OutputT, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
+    def fit(self, targets: TargetT, mean: Array) -> FitT:
+        """Sum over the samples what noise and bound depend on, at (n_outputs, n_samples) means of the predictor."""
+
+    def noise(self, fit: FitT, variance: Array) -> Precision:
+        """Return the factor of the noise precisions; variances of the predictor are summed, shape (n_outputs,)."""
+
+    def bound_terms(self, noise: Precision, fit: FitT, variance: Array) -> dict[str, float]:
+        """Return this factor's named terms of the lower bound, from sums over all samples."""
+
+    def predict(self, noise: Precision, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
         """Turn (n_outputs, n_samples) moments of the predictor at new samples into a prediction."""
 
 
-WeightT = TypeVar("WeightT")
-WeightStep = Callable[[WeightT, Sequence[Evidence], Priors], WeightT]
+class WeightPosterior(Protocol):
+    """
+    The factor of biases, kernel weights and their precisions.
 
+    Weights may differ between blocks but not between the outputs of a block; outputs with weights of their own are
+    blocks of their own, which may share one stack.
+    """
 
-class WeightStrategy(Protocol[WeightT]):
-    """One family of posteriors for biases, kernel weights and their precisions."""
-
-    @property
-    def steps(self) -> Mapping[str, WeightStep[WeightT]]:
-        """Updates by name, in order."""
-
-    @property
-    def cautious(self) -> WeightStrategy[WeightT]:
-        """The same family with steps that cannot lower the bound; itself where none can."""
+    def moments(self, block: int) -> WeightMoments:
+        """Moments as one block sees them."""
 
     @property
-    def balanced(self) -> bool:
-        """Whether sweeps end with a search for the best scale of kernel weights against all other factors."""
+    def precision_mean(self) -> Array:
+        """Expected precisions of the kernel weights, shape (n_kernels,)."""
 
-    def start(
-        self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None
-    ) -> WeightT:
-        """Return weights to begin with: equal ones, or random ones where a generator is given."""
+    @property
+    def mean_cost(self) -> float:
+        """Squared means of the kernel weights, summed with their expected precisions."""
+
+    @property
+    def inclusion(self) -> Array | None:
+        """Probabilities that kernels are on, shape (n_kernels,); None where all are."""
+
+    def scaled(self, factor: float, *, spread: bool) -> WeightPosterior:
+        """Multiply the means of the kernel weights by a factor, and with the spread also deviations and precisions."""
+
+    def bound_terms(self, priors: Priors) -> dict[str, float]:
+        """Return this factor's named terms of the lower bound."""
 
 
-AnyLikelihood = Likelihood[Any]
-AnyPairStrategy = PairStrategy[Any]
-AnyWeightStrategy = WeightStrategy[Any]
+AnyLikelihood = Likelihood[Any, Any]
+
+
+def require_plug_in(name: str, plug_in: Any, protocol: Any, example: str) -> None:
+    """Refuse an object that lacks what a protocol asks, or a class in the place of an object."""
+    if isinstance(plug_in, type):
+        raise ValueError(f"{name}: expected an object, got the class {plug_in.__name__} itself. Pass {example}.")
+    members = [member for member in vars(protocol) if not member.startswith("_")]
+    missing = [member for member in members if not hasattr(plug_in, member)]
+    if missing:
+        raise ValueError(
+            f"{name}: {plug_in!r} cannot be used as a {name}, it lacks {', '.join(missing)}. Pass {example}."
+        )

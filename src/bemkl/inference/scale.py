@@ -13,9 +13,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma, Precision
+from bemkl.distributions import Gamma
 from bemkl.inference.priors import Priors
 from bemkl.inference.problem import Problem
+from bemkl.inference.rows import observe
 from bemkl.inference.state import State
 
 _LARGEST = 8.0
@@ -35,14 +36,16 @@ def starting_scale(problem: Problem) -> float:
     with the mean over the outputs in the denominator; at most 1/2 under a sparse prior, at most 1 where several
     outputs share the weights, and 1 for few kernels: less than 40, or than a fifth of the samples.
     """
-    most_samples = max(block.likelihood.n_samples for block in problem.blocks)
+    most_samples = max(block.shape[1] for block in problem.blocks)
     if problem.n_kernels < max(_MANY, _SHARE * most_samples):
         return 1.0
     evidence = []
     for block in problem.blocks:
-        tau = block.likelihood.start().precision
-        upsilon = problem.priors.intermediate.posterior(0, np.zeros(len(tau))).mean
-        evidence.append(tau * block.likelihood.n_samples / upsilon)
+        n_outputs, n_samples = block.n_outputs, block.shape[1]
+        _, targets = block.rows().run(observe, np.zeros(problem.n_kernels), np.zeros(n_outputs))
+        tau = np.broadcast_to(block.likelihood.noise(targets.fit, np.zeros(n_outputs)).mean, (n_outputs,))
+        upsilon = problem.priors.intermediate.posterior(0, np.zeros(n_outputs)).mean
+        evidence.append(tau * n_samples / upsilon)
     each, kernel = np.concatenate(evidence), problem.priors.kernel
     length = float(np.cbrt(_BALANCE / (np.mean(kernel.mean) + each.mean())))
     # With a smaller shape of its precision's prior, a weight has no expected size.
@@ -70,13 +73,12 @@ def _move_means(state: State) -> State:
               E = \tilde{\boldsymbol\omega}^\top\mu_e^2 + \sum_o \tilde\tau N \mu_e^\top\Sigma(\boldsymbol g)\mu_e
     """
     A, X, E = 0.0, 0.0, state.weights.mean_cost
-    for index, block in enumerate(state.blocks):
-        pair, weights, tau = block.pair, state.weights.moments(index), block.output.precision
-        upsilon = np.broadcast_to(block.intermediate_precision.mean, tau.shape)
-        A += float(np.sum(block.sample_precision.mean * pair.sample_mean**2) + upsilon @ pair.mean_residual)
-        A += float(tau @ pair.quadratic_mean(weights.covariance))
-        X += float(2.0 * tau @ np.einsum("ml,lm->l", weights.cross, pair.intermediate_total))
-        E += float(tau @ pair.spread_along(weights.mean))
+    for index, here in enumerate(state.blocks):
+        G, tau, weights = here.intermediate, here.tau, state.weights.moments(index)
+        A += float(np.sum(here.sample_precision.mean * here.sample.mean**2) + here.upsilon @ G.sums.residual)
+        A += float(tau @ G.quadratic_mean(weights.covariance))
+        X += float(2.0 * tau @ np.einsum("ml,lm->l", weights.cross, G.sums.total))
+        E += float(tau @ G.spread_along(weights.mean))
     return _scaled(state, _root(A, X, E), spread=False)
 
 
@@ -137,19 +139,10 @@ def _scaled(state: State, factor: float, *, spread: bool) -> State:
     if not np.isfinite(factor) or factor <= 0.0:
         return state
     factor = float(np.clip(factor, 1.0 / _LARGEST, _LARGEST))
+    weights = state.weights.scaled(1.0 / factor, spread=spread)
     blocks = []
-    for block in state.blocks:
-        scaled = replace(block, pair=block.pair.scaled(factor, spread=spread))
-        if spread:
-            scaled = replace(
-                scaled,
-                sample_precision=_divided(block.sample_precision, factor**2),
-                intermediate_precision=_divided(block.intermediate_precision, factor**2),
-            )
-        blocks.append(scaled)
-    return State(tuple(blocks), state.weights.scaled(1.0 / factor, spread=spread))
-
-
-def _divided(precision: Precision, factor: float) -> Gamma:
-    assert isinstance(precision, Gamma), "a known precision has no scale to change"
-    return Gamma(precision.shape, np.asarray(precision.scale) / factor)
+    for here in state.blocks:
+        # The predictor has not moved: who has seen it with the old weights has seen it with the new ones.
+        seen = weights if here.seen is state.weights else here.seen
+        blocks.append(replace(here.scaled(factor, spread=spread), seen=seen))
+    return State(tuple(blocks), weights)

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bemkl.distributions import PointMass
+from bemkl.inference.block_state import BlockState
 from bemkl.inference.problem import Problem
-from bemkl.inference.protocols import AnyLikelihood, PairStep, WeightStep
 from bemkl.inference.scale import update_scale
-from bemkl.inference.state import BlockState, State
-from bemkl.inference.summaries import Predictor
+from bemkl.inference.state import State
+from bemkl.inference.strategies import PairStep, WeightStep
 
 Update = Callable[[Problem, State], State]
 
@@ -44,60 +43,51 @@ def _each_block(state: State, update: Callable[[int, BlockState], BlockState]) -
 def update_sample_precision(problem: Problem, state: State) -> State:
     r"""Update :math:`q(\lambda)` (paper, section 4.1): one value of a for each precision."""
     prior = problem.priors.sample
-    return _each_block(
-        state, lambda _, block: replace(block, sample_precision=prior.posterior(1, block.pair.sample_second))
-    )
+    return _each_block(state, lambda _, here: replace(here, sample_precision=prior.posterior(1, here.sample.second)))
 
 
 def update_intermediate_precision(problem: Problem, state: State) -> State:
     r"""Update :math:`q(\upsilon)` (derivation, section 3): one precision for all intermediate outputs of an output."""
     prior = problem.priors.intermediate
 
-    def update(index: int, block: BlockState) -> BlockState:
-        if isinstance(prior, PointMass):
-            return replace(block, intermediate_precision=prior)
-        n_kernels, n_samples, _ = problem.blocks[index].stack.shape
-        return replace(block, intermediate_precision=prior.posterior(n_kernels * n_samples, block.pair.residual))
+    def update(_: int, here: BlockState) -> BlockState:
+        n_kernels, n_samples, _ = here.block.shape
+        return replace(here, intermediate_precision=prior.posterior(n_kernels * n_samples, here.residual))
 
     return _each_block(state, update)
 
 
 def update_output_precision(problem: Problem, state: State) -> State:
     """Update the noise precision of every likelihood that has one."""
-    return _each_output(problem, state, lambda likelihood: likelihood.update_precision)
+    weights = state.weights
 
-
-def update_output_target(problem: Problem, state: State) -> State:
-    """Update the targets of every likelihood that does not observe them."""
-    return _each_output(problem, state, lambda likelihood: likelihood.update_target)
-
-
-def _each_output(
-    problem: Problem, state: State, update_of: Callable[[AnyLikelihood], Callable[[Any, Predictor], Any]]
-) -> State:
-    """Replace every block's output factor by what its likelihood's update makes of it."""
-
-    def update(index: int, block: BlockState) -> BlockState:
-        update_output = update_of(problem.blocks[index].likelihood)
-        return replace(block, output=update_output(block.output, state.predictor(index)))
+    def update(index: int, here: BlockState) -> BlockState:
+        moments = weights.moments(index)
+        here = here.observed(weights, moments)
+        noise = here.block.likelihood.noise(here.targets.fit, here.predictor_variance(moments))
+        return replace(here, noise_precision=noise)
 
     return _each_block(state, update)
 
 
-def _pair_update(step: PairStep[Any]) -> Update:
+def update_output_target(problem: Problem, state: State) -> State:
+    """Update the targets of every likelihood that does not observe them."""
+    weights = state.weights
+    return _each_block(state, lambda index, here: here.retargeted(weights, weights.moments(index)))
+
+
+def _pair_update(step: PairStep) -> Update:
     def update_pair(problem: Problem, state: State) -> State:
-        return _each_block(
-            state,
-            lambda index, block: replace(
-                block, pair=step(problem.blocks[index].stack, block.pair, state.context(problem, index))
-            ),
-        )
+        def update(index: int, here: BlockState) -> BlockState:
+            return replace(step(here, state.weights.moments(index)), seen=state.weights)
+
+        return _each_block(state, update)
 
     return update_pair
 
 
 def _weight_update(step: WeightStep[Any]) -> Update:
     def update_weights(problem: Problem, state: State) -> State:
-        return replace(state, weights=step(state.weights, state.evidence(problem), problem.priors))
+        return replace(state, weights=step(state.weights, state.evidence(), problem.priors))
 
     return update_weights

@@ -12,15 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.alignment import Ids, is_default, text_of
 from bemkl.arrays import Array, fraction
-from bemkl.kernels.building import build_kernels, build_matrices
+from bemkl.kernels.building import Builder, build_matrices
 from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.forms import Kernel
 from bemkl.kernels.groups import FittedGroup, learn_group
-from bemkl.kernels.kernel_stack import KernelStack, distinct
+from bemkl.kernels.kernel_stack import KernelStack
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
-from bemkl.kernels.shelf import Shelf
-from bemkl.kernels.specs import KernelSpec, gather
+from bemkl.kernels.specs import KernelSpec, distinct, gather
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import Samples, is_views, read_samples
 from bemkl.threads import one_pool
@@ -148,18 +146,10 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         samples, everything = self._learn(X)
         rows, groups = _restricted(everything, basis, samples)
         tolerance = fraction("tolerance", tolerance)
-        fitted: list[FittedGroup] = []
-        shelf = Shelf(samples.n_samples)
-
-        def build() -> Iterator[Kernel]:
-            for group, whole in zip(groups, everything, strict=True):
-                ready, kernels = build_kernels(group, whole, rows, self.scaling, tolerance, samples.dtype, shelf)
-                fitted.append(ready)
-                yield from kernels
-
+        builder = Builder(samples.n_samples, rows, self.scaling, tolerance, samples.dtype)
         with one_pool(samples.n_samples):
-            stack = FactoredStack(build())
-        self.groups_ = fitted
+            self.groups_ = [builder.add(group, whole) for group, whole in zip(groups, everything, strict=True)]
+            stack = builder.stack()
         self.kernel_names_ = _names(groups)
         self._remember(X, samples, rows)
         return stack

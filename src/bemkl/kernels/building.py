@@ -1,4 +1,4 @@
-"""Training kernels of a group of columns: written as matrices, or found as thin factors without the matrix."""
+"""Training kernels of groups of columns: written as matrices, or found as thin factors without the matrix."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from bemkl.arrays import Array
-from bemkl.kernels.cholesky import Column, Steps, compressed, from_columns, pivoted_cholesky
-from bemkl.kernels.compiled import compiled_steps, has_loop
-from bemkl.kernels.forms import Full, Kernel, LowRank
+from bemkl.kernels.cholesky import Column, Growth, by_columns, pivoted_cholesky
+from bemkl.kernels.compiled import compiled_growth, has_loop
+from bemkl.kernels.factored import FactoredStack, Gathering
 from bemkl.kernels.groups import Distances, FittedGroup, refuse_overflow
-from bemkl.kernels.powers import POWERS_STAY, Power, common_base
-from bemkl.kernels.registry import find_kernel
 from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
-from bemkl.kernels.shelf import Shelf
-from bemkl.kernels.sparse import Sparse, looks_sparse, some_rows
 from bemkl.kernels.specs import Member
 
-Built = tuple[Kernel, Scaling | None]
-
-_LARGEST = float(np.finfo(np.float64).max)
+_NUMBERS = 2**21
+"""Numbers in an array of matrices: enough for large pages of memory, which cost less, and few next to a whole stack."""
 
 
 def build_matrices(
@@ -51,79 +46,82 @@ def build_matrices(
     return group
 
 
-def build_kernels(
-    group: FittedGroup,
-    samples: FittedGroup,
-    rows: Any,
-    scaling: str | None,
-    tolerance: float,
-    dtype: Any,
-    shelf: Shelf,
-) -> tuple[FittedGroup, list[Kernel]]:
-    """Build the training kernels of a group as factors where these are thin, and fit their scalings."""
-    built = _factored(group, samples, rows, scaling, tolerance, dtype, shelf)
-    distances: tuple[Distances, Distances] = ({}, {})
-    if group is samples and scaling in POWERS_STAY and dtype == np.float64:
-        _find_powers(built, group, scaling, tolerance, distances)
-    thick = [m for m, found in enumerate(built) if found is None]
-    place: npt.NDArray[Any] | None = None
-    for m in thick:
-        some = replace(group, members=[group.members[m]])
-        if place is None:
-            # One by one: NumPy asks for huge pages where all are one array, and these are dear the first time.
-            place = np.empty((1, len(samples.present), len(group.present)), dtype=dtype)
-        some = build_matrices(some, some if group is samples else samples, scaling, place, distances)
-        kernel = _smaller(place[0], group is samples, None if _by_column(group.members[m], group) else tolerance)
-        built[m] = kernel, some.scalings[0] if some.scalings else None
-        # What became smaller leaves its place to the next one.
-        place = None if isinstance(kernel, Full) else place
-    found = [pair for pair in built if pair is not None]
-    fitted_ones = [fitted for _, fitted in found if fitted is not None]
-    return replace(group, scalings=None if scaling is None else fitted_ones), [kernel for kernel, _ in found]
+class Builder:
+    """The training kernels of a bank, group by group: thin factors where these are smaller, else matrices."""
 
+    def __init__(self, n_samples: int, basis: Any, scaling: str | None, tolerance: float, dtype: Any) -> None:
+        self._basis, self._scaling, self._tolerance, self._dtype = basis, scaling, tolerance, dtype
+        n_basis = len(np.arange(n_samples)[basis])
+        # A factor with more rows has more numbers than the matrix.
+        self._factor = np.empty((n_samples * n_basis // (n_samples + n_basis), n_samples))
+        self._kernels = Gathering(basis, tolerance)
+        self._n_kernels = 0
 
-def _find_powers(
-    built: list[Built | None],
-    group: FittedGroup,
-    scaling: str | None,
-    tolerance: float,
-    distances: tuple[Distances, Distances],
-) -> None:
-    """Fill in kernels that are powers of one matrix, where compiled loops can read it instead of one matrix each."""
-    names = {member.function.name for member, found in zip(group.members, built, strict=True) if found is None}
-    for name in sorted(name for name in names if has_loop(name)):
-        same = [m for m, member in enumerate(group.members) if built[m] is None and member.function.name == name]
-        parameters, exponents = common_base(name, [group.members[m].parameters for m in same], tolerance)
-        if sum(exponent is not None for exponent in exponents) < 2:
-            continue
-        only = replace(group, members=[Member(find_kernel(name), parameters)])
-        base = np.empty((len(group.present), len(group.present)))
-        build_matrices(only, only, scaling, base[None], distances)
-        powers = {m: Power(base, p) for m, p in zip(same, exponents, strict=True) if p is not None}
-        largest, few = float(np.abs(base).max()), some_rows(len(base))
-        # Sparse matrices cost less than powers; what is not finite is for others to report.
-        kept = [
-            m for m, p in powers.items() if largest <= _LARGEST ** (1.0 / p.exponent) and not looks_sparse(p.rows(few))
-        ]
-        for m in kept if len(kept) > 1 else ():
-            built[m] = powers[m], None if scaling is None else _fitted(powers[m], group, group.members[m], scaling)
+    def stack(self) -> FactoredStack:
+        """Return the kernels of all groups, in their order."""
+        return self._kernels.stack()
 
+    def add(self, group: FittedGroup, samples: FittedGroup) -> FittedGroup:
+        """Build the kernels between samples and the basis points of a group, and fit their scalings."""
+        scalings = self._add_factors(group, samples)
+        scalings |= self._add_matrices(group, samples, [m for m in range(len(group.members)) if m not in scalings])
+        self._n_kernels += len(group.members)
+        in_order = [scalings[m] for m in range(len(group.members))]
+        return replace(group, scalings=[scaling for scaling in in_order if scaling is not None] or None)
 
-def _fitted(power: Power, group: FittedGroup, member: Member, scaling: str) -> Scaling:
-    """Fit the scaling of a kernel that is the power of a scaled one already."""
-    diagonal, there = member.function.diagonal_of(group.points, **member.parameters), group.present > 0.0
-    return SCALINGS[scaling](
-        Summary(group.present * diagonal, lambda: power.rows(slice(None))[there].mean(axis=0), there)
-    )
+    def _add_factors(self, group: FittedGroup, samples: FittedGroup) -> dict[int, Scaling | None]:
+        """Factor kernels from a few of their columns; return the scalings of those that are thin, by their numbers."""
+        scalings: dict[int, Scaling | None] = {}
+        tried = [m for m, member in enumerate(group.members) if _by_column(member, group)]
+        if not tried:
+            return scalings
+        members = [group.members[m] for m in tried]
+        complete, there = bool(samples.present.all()), group.present > 0.0
+        # Kernels that leave the range of floating point have no factor, and are refused as matrices.
+        with np.errstate(all="ignore"):
+            diagonals = samples.present * [m.function.diagonal_of(samples.points, **m.parameters) for m in members]
+            factors = pivoted_cholesky(_growths(members, samples), diagonals, self._tolerance, self._factor)
+            for m, member, factor, diagonal in zip(tried, members, factors, diagonals, strict=True):
+                if factor is None:
+                    continue
+                scalings[m] = self._scale(factor, diagonal, there)
+                if not complete:
+                    factor *= samples.present
+                if self._dtype != np.float64:
+                    refuse_overflow(member.name_on(group.label), np.square(factor).sum(axis=0), self._dtype)
+                self._kernels.add_factor(self._n_kernels + m, factor)
+        return scalings
 
+    def _scale(self, factor: Array, diagonal: Array, there: Present) -> Scaling | None:
+        """Fit the scaling of a kernel, if there is one, and scale its factor in place."""
+        if self._scaling is None:
+            return None
+        basis = factor[:, self._basis]
+        fitted = SCALINGS[self._scaling](Summary.of_factor(basis, diagonal[self._basis], there))
+        scaled = fitted.apply_to_factor(factor, diagonal, basis)
+        if scaled is not factor:
+            factor[:] = scaled
+        return fitted
 
-def _smaller(matrix: npt.NDArray[Any], square: bool, tolerance: float | None) -> Kernel:
-    """Factor a square matrix, unless that was tried without it: then it is symmetric, and has no tolerance."""
-    factor = compressed(matrix, tolerance) if square and tolerance is not None else None
-    if factor is not None:
-        return LowRank(factor, factor)
-    symmetric = square and tolerance is None
-    return Sparse.of(matrix, symmetric=symmetric) or Full(matrix, symmetric=symmetric)
+    def _add_matrices(self, group: FittedGroup, samples: FittedGroup, numbers: list[int]) -> dict[int, Scaling | None]:
+        """Compute the matrices of kernels, a few together; return the scalings, by their numbers."""
+        scalings: dict[int, Scaling | None] = {}
+        shape, square = (len(samples.present), len(group.present)), group is samples
+        tried = [m for m in numbers if _by_column(group.members[m], group)]
+        step = max(1, _NUMBERS // (shape[0] * shape[1]))
+        # Others may turn out thin, and should not hold the memory of their neighbours then.
+        batches = [tried[k : k + step] for k in range(0, len(tried), step)] + [[m] for m in numbers if m not in tried]
+        distances: tuple[Distances, Distances] = ({}, {})
+        for batch in batches:
+            part = replace(group, members=[group.members[m] for m in batch])
+            matrices = np.empty((len(batch), *shape), dtype=self._dtype)
+            part = build_matrices(part, part if square else samples, self._scaling, matrices, distances)
+            for k, m in enumerate(batch):
+                # A kernel that was tried by its columns has no thin factor, but is symmetric.
+                symmetric = square if m in tried else None
+                self._kernels.add_matrix(self._n_kernels + m, matrices[k], symmetric=symmetric)
+                scalings[m] = part.scalings[k] if part.scalings else None
+        return scalings
 
 
 def _by_column(member: Member, group: FittedGroup) -> bool:
@@ -131,62 +129,15 @@ def _by_column(member: Member, group: FittedGroup) -> bool:
     return member.function.by_column and group.width > 0
 
 
-def _factored(
-    group: FittedGroup,
-    samples: FittedGroup,
-    rows: Any,
-    scaling: str | None,
-    tolerance: float,
-    dtype: Any,
-    shelf: Shelf,
-) -> list[Built | None]:
-    """Factor kernels from a few of their columns, and fit their scalings; None where one stays a matrix."""
-    built: list[Built | None] = [None] * len(group.members)
-    tried = [m for m, member in enumerate(group.members) if _by_column(member, group)]
-    with_loop = [m for m in tried if has_loop(group.members[m].function.name)]
-    without_loop = [m for m in tried if m not in with_loop]
-    n_samples, n_basis = len(samples.present), len(group.present)
-    most = n_samples * n_basis // (n_samples + n_basis)
-    for positions, steps_of in ((with_loop, _compiled), (without_loop, _by_columns)):
-        if not positions:
-            continue
-        members = [group.members[m] for m in positions]
-        # Kernels that leave the range of floating point have no factor, and are refused as matrices.
-        with np.errstate(all="ignore"):
-            diagonals = samples.present * [m.function.diagonal_of(samples.points, **m.parameters) for m in members]
-            factors = pivoted_cholesky(steps_of(members, samples), diagonals, tolerance, most, shelf)
-        complete, there = bool(samples.present.all()), group.present > 0.0
-        for m, factor, diagonal in zip(positions, factors, diagonals, strict=True):
-            if factor is not None:
-                fitted = None if scaling is None else _scale(factor, diagonal, there, rows, scaling)
-                if not complete:
-                    factor *= samples.present
-                if dtype != np.float64:
-                    refuse_overflow(group.members[m].name_on(group.label), np.square(factor).sum(axis=0), dtype)
-                built[m] = (
-                    LowRank(factor, factor if group is samples else np.ascontiguousarray(factor[:, rows])),
-                    fitted,
-                )
-    return built
-
-
-def _scale(factor: Array, diagonal: Array, there: Present, rows: Any, scaling: str) -> Scaling:
-    """Fit the scaling of a kernel, and scale its factor in place."""
-    basis = factor[:, rows]
-    fitted = SCALINGS[scaling](Summary.of_factor(basis, diagonal[rows], there))
-    scaled = fitted.apply_to_factor(factor, diagonal, basis)
-    if scaled is not factor:
-        factor[:] = scaled
-    return fitted
-
-
-def _compiled(members: list[Member], samples: FittedGroup) -> Steps:
-    return compiled_steps([(member.function.name, member.parameters) for member in members], samples.points)
-
-
-def _by_columns(members: list[Member], samples: FittedGroup) -> Steps:
-    own_ranks = [np.inf if member.function.profile is not None else 0.0 for member in members]
-    return from_columns([_column_of(member, samples) for member in members], own_ranks)
+def _growths(members: list[Member], samples: FittedGroup) -> list[Growth]:
+    """Return how the factor of each kernel grows, by a compiled loop where there is one."""
+    features = np.ascontiguousarray(samples.points.T, dtype=np.float64)
+    return [
+        compiled_growth(member.function.name, member.parameters, features)
+        if has_loop(member.function.name)
+        else by_columns(_column_of(member, samples), np.inf if member.function.profile is not None else None)
+        for member in members
+    ]
 
 
 def _column_of(member: Member, samples: FittedGroup) -> Column:

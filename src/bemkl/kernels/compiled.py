@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
 from math import comb
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bemkl.arrays import Array, positive_number
-from bemkl.kernels.cholesky import Steps
+from bemkl.kernels.cholesky import Growth
 from bemkl.kernels.functions import polynomial_parameters
 
 _ENDLESS = 2**53
@@ -24,40 +24,33 @@ def installed() -> bool:
     return find_spec("numba") is not None
 
 
+def compiled_loops() -> Any:
+    """Return the module of compiled loops, or None without Numba."""
+    return _loops() if installed() else None
+
+
+@cache
+def _loops() -> Any:
+    from bemkl.kernels import loops  # compiles, or reads what was compiled, when it is first needed
+
+    return loops
+
+
 def has_loop(name: str) -> bool:
     """Say whether a kernel on feature vectors has a compiled loop."""
     return name in _NUMBERS and installed()
 
 
-def compiled_steps(kernels: Sequence[tuple[str, Mapping[str, Any]]], points: Array) -> Steps:
+def compiled_growth(name: str, parameters: Mapping[str, Any], features: Array) -> Growth:
     """
-    Return the steps of pivoted Cholesky for kernels on feature vectors, compiled.
+    Return how the factor of a kernel on feature vectors grows, compiled.
 
-    Shapes: points (n_points, n_features).
+    Shapes: features (n_features, n_points), in C order.
     """
-    from bemkl.kernels import loops  # compiles, or reads what was compiled, when it is first needed
-
-    numbers = [_NUMBERS[name](**parameters) for name, parameters in kernels]
-    kinds, firsts, seconds = zip(*numbers, strict=True)
-    features = np.ascontiguousarray(points.T, dtype=np.float64)
+    kind, first, second = _NUMBERS[name](**parameters)
     # A polynomial of degree d has as many dimensions as there are monomials; the other kernels have no end.
-    own_ranks = [
-        float(min(comb(len(features) + second, second), _ENDLESS)) if kind == 2 else np.inf
-        for kind, _, second in numbers
-    ]
-    return partial(loops.steps, features, np.array(kinds), np.array(firsts), np.array(seconds), np.array(own_ranks))
-
-
-def compiled_products() -> Any:
-    """Return the module whose `project` and `backproject` multiply thin factors of many kernels."""
-    return _product_loops() if installed() else None
-
-
-@cache
-def _product_loops() -> Any:
-    from bemkl.kernels import product_loops  # compiles, or reads what was compiled, when it is first needed
-
-    return product_loops
+    rank = float(min(comb(len(features) + second, second), _ENDLESS)) if kind == 2 else np.inf
+    return Growth(partial(compiled_loops().extend, features, kind, first, second), rank)
 
 
 def _gaussian(width: float) -> tuple[int, float, int]:

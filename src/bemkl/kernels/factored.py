@@ -1,41 +1,45 @@
-"""Stacks of kernels held as thin factors where that is smaller, and as matrices where it is not."""
+"""Stacks of kernels that are held in different forms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from bemkl.arrays import Array, refuse_out_of_range
-from bemkl.kernels.forms import Full, Kernel, LowRank
-from bemkl.kernels.powers import Power, in_families
-from bemkl.kernels.runs import in_runs
-from bemkl.kernels.sketch import Sketch
-from bemkl.kernels.sparse import Sparse
-from bemkl.kernels.stack import LARGE_KERNELS, asymmetry, sum_of_squares
+from bemkl.arrays import Array
+from bemkl.caching import lazy_property
+from bemkl.kernels.cholesky import compressed
+from bemkl.kernels.forms import Form, ThinFactors, hold
+from bemkl.kernels.stack import asymmetry, sum_of_squares
 
-_GRAM_ROWS = 512
 _LEAST = 0.02
+"""Share of a rough sum that the smallest kernels have together, which are left out."""
+
+_NUMBERS = 2**20
+"""Numbers in an array of factors: enough for few calls, and for large pages of memory, which cost less."""
 
 
 class FactoredStack:
     """
-    Kernels held one by one, as thin factors, as sparse matrices or as full ones; powers of a matrix as that matrix.
+    Kernels held as thin factors where that is smaller, and as matrices where it is not.
 
     The paper's banks have hundreds of kernels on one feature each, of rank 2 to 100: their factors are many times
     smaller than their matrices, and so are the passes over them.
 
     Parameters
     ----------
-    kernels : iterable of LowRank, Sparse, Full or Power
-        The kernels, all of the same samples and basis points. Factors are copied a few at a time, and those that lie
-        side by side or are very long not at all: what nobody else holds never takes twice its memory.
+    forms : sequence of Form
+        The kernels, all of the same samples and basis points.
+    positions : sequence of array_like of int, optional
+        Positions in the stack of the kernels that each form has; one form after the other without it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> ones = np.ones((1, 3))
-    >>> stack = FactoredStack([Full(np.eye(3)), LowRank(ones, ones)])
+    >>> from bemkl.kernels.forms import Full, ThinFactors
+    >>> stack = FactoredStack([Full(np.eye(3)), ThinFactors.single(np.ones((1, 3)))])
     >>> stack.project(np.array([[1.0, 2.0, 3.0]]))
     array([[[1., 2., 3.],
             [6., 6., 6.]]])
@@ -43,25 +47,31 @@ class FactoredStack:
     12
     """
 
-    def __init__(self, kernels: Iterable[Kernel]) -> None:
-        self._kernels, self._runs = in_runs(_checked(kernels))
-        if not self._kernels:
+    def __init__(self, forms: Sequence[Form], positions: Sequence[npt.ArrayLike] | None = None) -> None:
+        if not forms:
             raise ValueError("kernels: expected at least one kernel, got none.")
-        self._matrices = [(m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Full | Sparse)]
-        self._families = in_families((m, kernel) for m, kernel in enumerate(self._kernels) if isinstance(kernel, Power))
+        for form in forms:
+            if form.shape[1:] != forms[0].shape[1:]:
+                raise ValueError(
+                    f"kernels: expected kernels of the same samples, got shapes {forms[0].shape[1:]} and "
+                    f"{form.shape[1:]}."
+                )
+            form.refuse_bad()
+        ends = np.cumsum([form.shape[0] for form in forms])
+        if positions is None:
+            positions = np.split(np.arange(ends[-1]), ends[:-1])
+        self._forms = [(np.asarray(at, dtype=np.intp), form) for at, form in zip(positions, forms, strict=True)]
         self._gram: Array | None = None
-        self._sketch: Sketch | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of kernels, samples and basis points."""
-        return len(self._kernels), *self._kernels[0].shape
+        return sum(len(positions) for positions, _ in self._forms), *self._forms[0][1].shape[1:]
 
     @property
     def n_values(self) -> int:
         """Number of values in memory."""
-        own = sum(kernel.n_values for kernel in self._kernels if not isinstance(kernel, Power))
-        return own + sum(family.base.size for family in self._families)
+        return sum(form.n_values for _, form in self._forms)
 
     def asymmetries(self) -> Array:
         """
@@ -72,7 +82,10 @@ class FactoredStack:
         ndarray of shape (n_kernels,)
             Zero for symmetric kernels; infinity where they are not square.
         """
-        return np.array([_asymmetry(kernel) for kernel in self._kernels])
+        result = np.empty(self.shape[0])
+        for positions, form in self._forms:
+            result[positions] = form.asymmetries()
+        return result
 
     def project(self, coefficients: Array) -> Array:
         r"""
@@ -90,12 +103,8 @@ class FactoredStack:
         """
         n_kernels, n_samples, _ = self.shape
         result = np.empty((len(coefficients), n_kernels, n_samples))
-        for run in self._runs:
-            run.project(coefficients, result)
-        for family in self._families:
-            family.project(coefficients, result)
-        for m, kernel in self._matrices:
-            result[:, m] = kernel.multiply(coefficients)
+        for positions, form in self._forms:
+            form.project(coefficients, positions, result)
         return result
 
     def backproject(self, intermediate: Array) -> Array:
@@ -113,12 +122,8 @@ class FactoredStack:
             The adjoint of :meth:`project`.
         """
         result = np.zeros((len(intermediate), self.shape[2]))
-        for run in self._runs:
-            run.backproject(intermediate, result)
-        for family in self._families:
-            family.backproject(intermediate, result)
-        for m, kernel in self._matrices:
-            result += kernel.multiply_transposed(intermediate[:, m])
+        for positions, form in self._forms:
+            form.backproject(intermediate, positions, result)
         return result
 
     def gram(self) -> Array:
@@ -131,34 +136,15 @@ class FactoredStack:
             The sum.
         """
         if self._gram is None:
-            gram = sum_of_squares(self._roots(), self.shape[2])
-            for _, kernel in self._matrices:
-                if isinstance(kernel, Sparse):
-                    kernel.add_square_to(gram)
-            self._gram = gram
+            self._gram = sum_of_squares((root for _, form in self._forms for root in form.roots()), self.shape[2])
         return self._gram
-
-    def _roots(self) -> Iterator[Array]:
-        """Yield roots of the squared kernels, in pieces long enough for fast products, one in the place of another."""
-        lengths = [len(run.left) for run in self._runs]
-        buffer, filled = np.empty((max(min(_GRAM_ROWS, sum(lengths)), *lengths, 0), self.shape[2])), 0
-        for run, length in zip(self._runs, lengths, strict=True):
-            if filled + length > len(buffer):
-                yield buffer[:filled]
-                filled = 0
-            filled += run.write_roots(buffer[filled : filled + length])
-        if filled:
-            yield buffer[:filled]
-        yield from (kernel.values for _, kernel in self._matrices if isinstance(kernel, Full))
-        yield from (matrix for family in self._families for _, matrix in family.matrices())
 
     def combine_roughly(self, weights: Array) -> Array:
         r"""
         Approximate the weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
 
-        Kernels that together make up less than 2 % of the sum are left out, and of many factors only the first columns
-        that make up 95 % of the trace are used, in single precision: enough for a preconditioner, at a fraction of the
-        cost. Where few kernels are left with weight, that fraction is small.
+        Enough for a preconditioner, at a fraction of the cost: without the kernels that together make up less than 2 %
+        of the sum, and of many thin factors without their last rows and in single precision.
 
         Parameters
         ----------
@@ -170,22 +156,22 @@ class FactoredStack:
         ndarray of shape (n_samples, n_basis)
             The sum.
         """
-        sketch = self._sketch
-        if sketch is None:
-            sketch = Sketch(self._runs, self.shape)
-            for m, kernel in self._matrices:
-                sketch.sizes[m] = kernel.size
-            for family in self._families:
-                sketch.sizes[family.owners] = family.sizes
-            # Only now, because fits in other threads may be waiting for it.
-            self._sketch = sketch
-        weights = _without_least(weights, np.abs(weights) * sketch.sizes)
-        total = sketch.combine(weights)
-        for m, kernel in self._matrices:
-            kernel.add_to(total, float(weights[m]))
-        for family in self._families:
-            family.add_to(total, weights)
+        sizes = np.abs(weights) * self._sizes
+        order = np.argsort(sizes)
+        least = order[np.cumsum(sizes[order]) < _LEAST * sizes.sum()]
+        kept = weights.copy()
+        kept[least] = 0.0
+        total = np.zeros(self.shape[1:])
+        for positions, form in self._forms:
+            form.add_roughly(kept[positions], total)
         return total
+
+    @lazy_property
+    def _sizes(self) -> Array:
+        sizes = np.empty(self.shape[0])
+        for positions, form in self._forms:
+            sizes[positions] = form.sizes
+        return sizes
 
     def rows(self, chosen: slice) -> Array:
         """
@@ -201,32 +187,59 @@ class FactoredStack:
         ndarray of shape (n_kernels, n_chosen, n_basis)
             The rows.
         """
-        return np.stack([kernel.rows(chosen) for kernel in self._kernels])
+        n_kernels, n_samples, n_basis = self.shape
+        result = np.empty((n_kernels, len(range(n_samples)[chosen]), n_basis))
+        for positions, form in self._forms:
+            result[positions] = form.rows(chosen)
+        return result
 
 
-def _checked(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
-    """Pass kernels on, and refuse those that are not of the samples of the first, and matrices that are not finite."""
-    first: tuple[int, int] | None = None
-    for kernel in kernels:
-        first = first or kernel.shape
-        if kernel.shape != first:
-            raise ValueError(f"kernels: expected kernels of the same samples, got shapes {first} and {kernel.shape}.")
-        if isinstance(kernel, Full):
-            refuse_out_of_range("kernels", kernel.matrix, LARGE_KERNELS)
-        yield kernel
+class Gathering:
+    """Kernels on their way into a stack: thin factors one below the other in large arrays, and matrices."""
 
+    def __init__(self, basis: Any, tolerance: float) -> None:
+        self._basis, self._tolerance = basis, tolerance  # which samples are the basis points; a slice if all of them
+        self._array = np.empty((0, 0))
+        self._ends, self._positions = [0], list[int]()
+        self._forms: list[Form] = []
+        self._places: list[list[int]] = []
 
-def _without_least(weights: Array, sizes: Array) -> Array:
-    """Set the weights of the smallest terms of a sum to zero, as many as make up a small part of it."""
-    order = np.argsort(sizes)
-    small = np.cumsum(sizes[order]) < _LEAST * sizes.sum()
-    result = weights.copy()
-    result[order[small]] = 0.0
-    return result
+    def add_factor(self, position: int, factor: Array) -> None:
+        """Copy the factor of the kernel at a position of the stack. Shapes: factor (rank, n_samples)."""
+        rank, n_samples = factor.shape
+        if not self._array.size or self._ends[-1] + rank > len(self._array):
+            self._close()
+            self._array = np.empty((max(rank, _NUMBERS // n_samples), n_samples))
+        self._array[self._ends[-1] : self._ends[-1] + rank] = factor
+        self._ends.append(self._ends[-1] + rank)
+        self._positions.append(position)
 
+    def add_matrix(self, position: int, matrix: npt.NDArray[Any], *, symmetric: bool | None = None) -> None:
+        """
+        Hold the matrix of the kernel at a position of the stack; without a word on its symmetry, it may be thin.
 
-def _asymmetry(kernel: Kernel) -> float:
-    if isinstance(kernel, Power):
-        return 0.0
-    known = kernel.left is kernel.right if isinstance(kernel, LowRank) else kernel.symmetric
-    return 0.0 if known else asymmetry(kernel.rows(slice(None)))
+        Shapes: matrix (n_samples, n_basis).
+        """
+        if symmetric is None:
+            square = matrix.shape[0] == matrix.shape[1]
+            factor = compressed(matrix, self._tolerance) if square and isinstance(self._basis, slice) else None
+            if factor is not None:
+                self.add_factor(position, factor)
+                return
+            symmetric = asymmetry(matrix) == 0.0
+        self._forms.append(hold(matrix, self._tolerance, symmetric=symmetric))
+        self._places.append([position])
+
+    def stack(self) -> FactoredStack:
+        """Return the stack of all kernels."""
+        self._close()
+        return FactoredStack(self._forms, self._places)
+
+    def _close(self) -> None:
+        """Make a form of the factors in an array; its other rows never cost memory."""
+        if self._positions:
+            left = self._array[: self._ends[-1]]
+            right = left if isinstance(self._basis, slice) else np.ascontiguousarray(left[:, self._basis])
+            self._forms.append(ThinFactors(left, right, np.array(self._ends[1:], dtype=np.intp)))
+            self._places.append(self._positions)
+        self._array, self._ends, self._positions = np.empty((0, 0)), [0], []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,8 @@ from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
 from bemkl.arrays import explained, real_array, refuse_out_of_range
-from bemkl.kernels.cholesky import compressed
-from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.forms import Full, Kernel, LowRank
-from bemkl.kernels.sparse import Sparse
-from bemkl.kernels.stack import LARGE_KERNELS, DenseStack, asymmetry
+from bemkl.kernels.factored import FactoredStack, Gathering
+from bemkl.kernels.stack import LARGE_KERNELS, DenseStack
 from bemkl.kernels.views import is_views
 
 Index = npt.NDArray[np.intp]
@@ -203,20 +200,13 @@ class KernelStack:
         FactoredStack
             Thin factors of kernels that are square, positive semidefinite and of low rank; copies of the others.
         """
-        square = np.array_equal(self._rows, self._columns)
-
-        def build() -> Iterator[Kernel]:
-            for matrix, name in zip(self._matrices, self._names, strict=True):
-                values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
-                refuse_out_of_range(f"kernels, {name!r}", values, LARGE_KERNELS)
-                factor = compressed(values, tolerance) if square else None
-                if factor is None:
-                    symmetric = square and asymmetry(values) == 0.0
-                    yield Sparse.of(values, symmetric=symmetric) or Full(values, symmetric=symmetric)
-                else:
-                    yield LowRank(factor, factor)
-
-        return FactoredStack(build())
+        gathering = Gathering(slice(None), tolerance)
+        known = None if np.array_equal(self._rows, self._columns) else False
+        for position, (matrix, name) in enumerate(zip(self._matrices, self._names, strict=True)):
+            values = matrix[np.ix_(self._rows, self._columns)].astype(self.dtype, copy=False)
+            refuse_out_of_range(f"kernels, {name!r}", values, LARGE_KERNELS)
+            gathering.add_matrix(position, values, symmetric=known)
+        return gathering.stack()
 
     def _by_name(self, key: Any) -> Any:
         if isinstance(key, str):
@@ -293,13 +283,3 @@ def _positions(key: Any, size: int) -> Index:
         raise IndexError(f"expected positions, a mask or a slice, got {key!r:.80}.")
     chosen: Index = np.arange(size)[positions.reshape(-1)]
     return chosen
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """Number the later ones of equal names."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name} [{seen[name]}]")
-    return result

@@ -1,4 +1,4 @@
-"""Compiled pivoted Cholesky. Needs Numba; `bemkl.kernels.compiled` imports it, and knows what to do without."""
+"""Compiled pivoted Cholesky and products. Needs Numba; `bemkl.kernels.compiled` knows what to do without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numba import literal_unroll, njit
 
 from bemkl.arrays import Array
-from bemkl.kernels import cholesky
 
 _LEAST = -708.0
 _HALVINGS = 1.4426950408889634  # 1 / log 2
@@ -16,8 +15,6 @@ _LOG_TWO = 0.6931471803691238
 _LOG_TWO_REST = 1.9082149292705877e-10
 _WHOLE = 1.5 * 2.0**52
 _TAYLOR = tuple(1.0 / factorial(power) for power in range(13, -1, -1))
-
-next_stop = njit(cache=True, nogil=True)(cholesky.next_stop)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath={"contract"})
@@ -60,47 +57,6 @@ def write_column(out: Array, features: Array, point: int, kind: int, first: floa
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def subtract_rows(new: Array, factor: Array, rank: int, pivot: int) -> None:
-    """
-    Subtract the rows of a factor, each times its value at the pivot.
-
-    Shapes: new (n_points,), factor (most, n_points).
-    """
-    # Four rows at a time: memory, not arithmetic, takes the time.
-    fours = rank - rank % 4
-    for k in range(0, fours, 4):
-        a, b, c, d = factor[k, pivot], factor[k + 1, pivot], factor[k + 2, pivot], factor[k + 3, pivot]
-        for i in range(len(new)):
-            new[i] -= a * factor[k, i] + b * factor[k + 1, i] + c * factor[k + 2, i] + d * factor[k + 3, i]
-    for k in range(fours, rank):
-        a = factor[k, pivot]
-        for i in range(len(new)):
-            new[i] -= a * factor[k, i]
-
-
-@njit(cache=True, nogil=True)
-def place_of_largest(values: Array) -> int:
-    """
-    Return where the largest of some numbers is first found, three times as fast as NumPy's function compiled.
-
-    Shapes: values (n_values,).
-    """
-    # Four maxima that do not wait for each other.
-    a = b = c = d = values[0]
-    fours = len(values) - len(values) % 4
-    for i in range(0, fours, 4):
-        a, b = max(a, values[i]), max(b, values[i + 1])
-        c, d = max(c, values[i + 2]), max(d, values[i + 3])
-    largest = max(max(a, b), max(c, d))
-    for i in range(fours, len(values)):
-        largest = max(largest, values[i])
-    place = 0
-    while values[place] < largest:
-        place += 1
-    return place
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
 def extend(
     features: Array,
     kind: int,
@@ -114,13 +70,13 @@ def extend(
     tolerance: float,
 ) -> int:
     """
-    Add columns to a factor, unless the largest residual is within the tolerance before.
+    Add rows to a factor, as `bemkl.kernels.cholesky.Extend` describes.
 
     Shapes: features (n_features, n_points), factor (n_rows, n_points), residual (n_points,), inverse (n_points,).
     """
     n_points = len(residual)
     while rank < stop:
-        pivot = place_of_largest(residual)
+        pivot = int(residual.argmax())
         largest = residual[pivot]
         if largest <= tolerance:
             break
@@ -128,7 +84,10 @@ def extend(
         write_column(new, features, pivot, kind, first, second)
         for i in range(n_points):
             new[i] *= inverse[i] * inverse[pivot]
-        subtract_rows(new, factor, rank, pivot)
+        for k in range(rank):
+            share = factor[k, pivot]
+            for i in range(n_points):
+                new[i] -= share * factor[k, i]
         root = largest**-0.5
         for i in range(n_points):
             new[i] *= root
@@ -138,44 +97,46 @@ def extend(
     return rank
 
 
-@njit(cache=True, nogil=True)
-def steps(
-    features: Array,
-    kinds: Array,
-    firsts: Array,
-    seconds: Array,
-    own_ranks: Array,
-    room: Array,
-    residuals: Array,
-    inverses: Array,
-    ranks: Array,
-    kernel: int,
-    rank: int,
-    most: int,
-    tolerance: float,
-) -> tuple[int, int, int]:
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def project(positions: Array, ends: Array, left: Array, right: Array, coefficients: Array, out: Array) -> None:
     """
-    Take the steps of pivoted Cholesky for several kernels, as `bemkl.kernels.cholesky.from_columns` does.
+    Multiply kernels with coefficients, as `bemkl.kernels.forms.ThinFactors.project` does.
 
-    Shapes: features (n_features, n_points), kinds (n_kernels,), firsts (n_kernels,), seconds (n_kernels,), own_ranks
-    (n_kernels,), room (n_rows, n_points), residuals (n_kernels, n_points), inverses (n_kernels, n_points), ranks
-    (n_kernels,).
+    Each row of the factors is read once; sums may be taken in any order, which lets the compiler use vectors.
+
+    Shapes: positions (n_kernels,), ends (n_kernels,), left (n_rows, n_samples), right (n_rows, n_basis), coefficients
+    (n_outputs, n_basis), out (n_outputs, n_all_kernels, n_samples).
     """
-    used = 0
-    while kernel < len(kinds):
-        factor, residual, inverse = room[used:], residuals[kernel], inverses[kernel]
-        while residual.max() > tolerance:
-            kind, first, second = kinds[kernel], firsts[kernel], seconds[kernel]
-            whole = float(np.count_nonzero(inverse))
-            recent = np.sum(factor[rank // 2 : rank] ** 2) if own_ranks[kernel] > most else np.inf
-            stop = next_stop(rank, most, len(features), residual.sum(), recent, whole, tolerance * whole)
-            if stop == rank:
-                break
-            if rank == len(factor):
-                return kernel, rank, used
-            stop = min(stop, len(factor))
-            rank = extend(features, kind, first, second, factor, residual, inverse, rank, stop, tolerance)
-        ranks[kernel] = rank if residual.max() <= tolerance else -1
-        used += max(0, ranks[kernel])
-        kernel, rank = kernel + 1, 0
-    return kernel, rank, used
+    first = 0
+    for kernel in range(len(ends)):
+        out[:, positions[kernel]] = 0.0
+        for row in range(first, ends[kernel]):
+            for output in range(len(coefficients)):
+                target = out[output, positions[kernel]]
+                share = 0.0
+                for d in range(right.shape[1]):
+                    share += right[row, d] * coefficients[output, d]
+                for i in range(left.shape[1]):
+                    target[i] += share * left[row, i]
+        first = ends[kernel]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def backproject(positions: Array, ends: Array, left: Array, right: Array, intermediate: Array, out: Array) -> None:
+    """
+    Add kernels times intermediate outputs, as `bemkl.kernels.forms.ThinFactors.backproject` does.
+
+    Shapes: positions (n_kernels,), ends (n_kernels,), left (n_rows, n_samples), right (n_rows, n_basis), intermediate
+    (n_outputs, n_all_kernels, n_samples), out (n_outputs, n_basis).
+    """
+    first = 0
+    for kernel in range(len(ends)):
+        for row in range(first, ends[kernel]):
+            for output in range(len(intermediate)):
+                source = intermediate[output, positions[kernel]]
+                share = 0.0
+                for i in range(left.shape[1]):
+                    share += left[row, i] * source[i]
+                for d in range(right.shape[1]):
+                    out[output, d] += share * right[row, d]
+        first = ends[kernel]

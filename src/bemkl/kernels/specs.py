@@ -122,3 +122,13 @@ def gather(specs: Sequence[KernelSpec], samples: Samples) -> list[tuple[str, lis
     if not groups:
         raise ValueError("specs: expected at least one KernelSpec, got none.")
     return [(label, list(positions), members) for (label, positions), members in groups.items()]
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Number the later ones of equal names."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} [{seen[name]}]")
+    return result

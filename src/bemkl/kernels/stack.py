@@ -69,7 +69,7 @@ class DenseStack:
         return self._values
 
     def _parts(self) -> Iterator[tuple[slice, Array]]:
-        """Yield runs of kernels as float64: all of them at once, or one by one where each needs a conversion."""
+        """Yield kernels as float64: all of them at once, or one by one where each needs a conversion."""
         if self._values.dtype == np.float64:
             yield slice(None), self._values
             return

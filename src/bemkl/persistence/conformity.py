@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator
 
 from bemkl.distributions import Gamma, PointMass
 from bemkl.exceptions import ModelFileError
-from bemkl.inference.per_output import PerOutput
-from bemkl.inference.symmetric import Dense
-from bemkl.inference.thin import Thin
+from bemkl.inference.matrices.low_rank import LowRank
+from bemkl.inference.matrices.symmetric import Dense
 from bemkl.persistence.layout import APART, FITTED, OPTIONAL, PLAIN, PLUG_INS, SHAPES
 from bemkl.persistence.relations import RELATIONS
 
@@ -222,9 +221,7 @@ def _check_shape(value: Any, text: str, sizes: Sizes, place: str) -> None:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    if isinstance(value, PerOutput):
-        return (len(value.which), *_shape(value.distinct[0]))
-    if isinstance(value, Thin):
+    if isinstance(value, LowRank):
         return (len(value.main), len(value.main))
     if isinstance(value, Gamma):
         return np.broadcast_shapes(np.shape(value.shape), np.shape(value.scale))

@@ -16,30 +16,31 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma, PointMass, Precision, TruncatedNormal
+from bemkl.distributions import Gamma, PointMass, Precision
 from bemkl.estimators import BEMKLClassifier, BEMKLMultiTask
 from bemkl.estimators.base import BEMKLEstimator
 from bemkl.estimators.sources import BankSource, PrecomputedSource, Source
 from bemkl.estimators.tasks import FittedTask
 from bemkl.files import KernelRepair, MixedKernels, Recipe
-from bemkl.inference import BlockState, FittedBlock, Gaussian, Multinomial, Probit, SemiSupervisedProbit, State
-from bemkl.inference.approximation import Approximation
-from bemkl.inference.bordered import JointCovariance
-from bemkl.inference.likelihoods.gaussian import GaussianOutput
-from bemkl.inference.likelihoods.multinomial import ConeNormal, MultinomialOutput
-from bemkl.inference.likelihoods.probit import ProbitOutput, Scores
-from bemkl.inference.likelihoods.semi_supervised import PartlyTruncatedNormal
+from bemkl.inference import (
+    BlockPosterior,
+    FittedBlock,
+    Gaussian,
+    Multinomial,
+    Posterior,
+    Probit,
+    SemiSupervisedProbit,
+)
+from bemkl.inference.factors.sample_weights import SampleWeights
 from bemkl.inference.marginals import Marginals, SpikesAndSlabs, TruncatedNormals
-from bemkl.inference.mean_field import Intermediate, MeanFieldPair, SampleWeights
+from bemkl.inference.matrices.joint import JointCovariance
+from bemkl.inference.matrices.low_rank import LowRank
+from bemkl.inference.matrices.symmetric import Dense, Symmetric
 from bemkl.inference.moments import WeightMoments
-from bemkl.inference.per_output import PerOutput
-from bemkl.inference.pooled import PooledWeights
-from bemkl.inference.posteriors import Output, PairPosterior, WeightPosterior
-from bemkl.inference.protocols import Likelihood
-from bemkl.inference.spike_slab import SpikeSlabWeights
-from bemkl.inference.symmetric import Dense, Symmetric
-from bemkl.inference.thin import Thin
-from bemkl.inference.weights import FreeWeights
+from bemkl.inference.protocols import Likelihood, WeightPosterior
+from bemkl.inference.weights.free import FreeWeights
+from bemkl.inference.weights.pooled import PooledWeights
+from bemkl.inference.weights.spike_slab import SpikeSlabWeights
 from bemkl.kernels import KernelBank
 from bemkl.kernels.groups import FittedGroup
 from bemkl.kernels.scaling import Centred, Divided, Scaling, Spherical
@@ -50,12 +51,9 @@ PLUG_INS: dict[Any, tuple[type, ...]] = {
     Precision: (Gamma, PointMass),
     Likelihood: (Gaussian, Multinomial, Probit),
     Marginals: (SpikesAndSlabs, TruncatedNormals),
-    Output: (GaussianOutput, MultinomialOutput, ProbitOutput),
-    PairPosterior: (MeanFieldPair,),
     Scaling: (Centred, Divided, Spherical),
-    Scores: (PartlyTruncatedNormal, TruncatedNormal),
     Source: (BankSource, PrecomputedSource),
-    Symmetric: (Dense, Thin),
+    Symmetric: (Dense, LowRank),
     WeightPosterior: (FreeWeights, PooledWeights, SpikeSlabWeights),
 }
 """What stands in fields whose type is a protocol."""
@@ -64,7 +62,7 @@ _COMMON: dict[str, Any] = {
     "kernel_names_": list[str],
     "kernel_weights_": Array,
     "kernel_weights_std_": Array,
-    "posterior_": State | tuple[State, ...],
+    "posterior_": Posterior | tuple[Posterior, ...],
     "n_iter_": int,
     "converged_": bool,
     "lower_bound_": float,
@@ -101,7 +99,7 @@ OPTIONAL: dict[type, dict[str, Any]] = {
 
 PLAIN: dict[type, dict[str, Any]] = {
     Gamma: {"shape": Array, "scale": Array},
-    Gaussian: {"_target": Array, "noise": Gamma},
+    Gaussian: {"_target": Array, "_prior": Gamma},
     Multinomial: {"_label": Whole, "n_outputs": int},
     Probit: {"_sign": Array, "margin": float},
     SemiSupervisedProbit: {"unlabeled_margin": float},
@@ -130,14 +128,18 @@ SHAPES: dict[type, dict[str, str]] = {
     FittedGroup: {"columns": "c", "positions": "c", "members": "m", "scalings": "m", "present": "D >= 0"},
     Spherical: {"diagonal": "D >= 0"},
     Centred: {"column_means": "D", "present": "D"},
-    FittedBlock: {"gram": "D D"},
+    FittedBlock: {"gram": "D D", "deviation": "L P >= 0"},
     WeightMoments: {"mean": "P", "covariance": "P P", "bias": "L", "bias_variance": "L >= 0", "cross": "P L"},
     Dense: {"values": "n n"},
-    Thin: {"main": "n", "factor": "n r", "core": "r"},
+    LowRank: {"main": "n", "factor": "n r", "core": "r"},
     SpikesAndSlabs: {"inclusion": "P >= 0", "mean": "P", "deviation": "P > 0"},
     TruncatedNormals: {"location": "P", "deviation": "P > 0"},
-    BlockState: {"sample_precision": "L D", "intermediate_precision": "L"},
-    MeanFieldPair: {"projection": "L P N"},
+    BlockPosterior: {
+        "sample_precision": "L D",
+        "intermediate_precision": "L",
+        "noise_precision": "L",
+        "location": "L N",
+    },
     SampleWeights: {
         "mean": "L D",
         "variance": "L D >= 0",
@@ -146,18 +148,9 @@ SHAPES: dict[type, dict[str, str]] = {
         "diagonal": "L D > 0",
         "scale": "L >= 0",
     },
-    Intermediate: {"mean": "L P N", "covariance": "L P P", "logdet": "L"},
-    PerOutput: {"which": "L >= 0"},
-    Approximation: {"weights": "P", "along": "L N", "across": "L", "sample_precision": "L D"},
-    GaussianOutput: {"target": "L N", "noise_precision": "L"},
-    ProbitOutput: {"target": "L N"},
-    MultinomialOutput: {"target": "L N"},
-    TruncatedNormal: {"location": "L N", "sign": "L N"},
-    PartlyTruncatedNormal: {"location": "L N", "sign": "L N", "margin": "L N"},
-    ConeNormal: {"location": "L N", "label": "N >= 0"},
-    Gaussian: {"_target": "L N"},
-    Multinomial: {"_label": "N >= 0"},
-    Probit: {"_sign": "L N"},
+    Gaussian: {"_target": "L n"},
+    Multinomial: {"_label": "n >= 0"},
+    Probit: {"_sign": "L n"},
     JointCovariance: {"biases": "b b", "cross": "P b", "kernels": "P P"},
     SpikeSlabWeights: {
         "inclusion": "P >= 0",

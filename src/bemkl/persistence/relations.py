@@ -11,8 +11,7 @@ from bemkl.estimators import BEMKLClassifier, BEMKLMultiTask
 from bemkl.estimators.base import BEMKLEstimator
 from bemkl.estimators.sources import BankSource, PrecomputedSource, Source
 from bemkl.estimators.tasks import FittedTask
-from bemkl.inference import Multinomial
-from bemkl.inference.per_output import PerOutput
+from bemkl.inference import FittedBlock
 from bemkl.kernels import KernelBank
 from bemkl.kernels.groups import FittedGroup
 from bemkl.kernels.registry import NAMED, KernelFunction, find_kernel
@@ -150,8 +149,7 @@ RELATIONS: dict[type, Callable[[Any], Any]] = {
     KernelBank: _bank_fits,
     BankSource: lambda source: hasattr(source.bank, "groups_"),
     PrecomputedSource: _source_fits,
-    PerOutput: lambda matrices: len(matrices.distinct) > int(matrices.which.max()),
-    Multinomial: lambda likelihood: likelihood.n_outputs > int(likelihood._label.max()),
+    FittedBlock: lambda block: block.likelihood.n_samples == 0 and block.likelihood.n_outputs == block.n_outputs,
     FittedTask: _task_fits,
     BEMKLEstimator: _estimator_fits,
     BEMKLClassifier: _classes_fit,

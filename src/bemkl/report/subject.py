@@ -45,7 +45,7 @@ class Subject:
     @property
     def n_train(self) -> int:
         """Number of samples that the model was fitted on."""
-        return int(self.states[0].blocks[0].output.target.shape[1])
+        return int(self.states[0].blocks[0].n_samples)
 
     @property
     def states(self) -> tuple[Any, ...]:

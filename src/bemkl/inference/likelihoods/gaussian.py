@@ -8,24 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma
-from bemkl.inference.likelihoods.targets import outputs_first
+from bemkl.distributions import Gamma, Precision
+from bemkl.inference.likelihoods.targets import outputs_first, part_of
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
-from bemkl.inference.summaries import Predictor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GaussianOutput:
-    """Observed responses with a gamma factor of their noise precision."""
+class GaussianTargets:
+    """Observed responses."""
 
     target: Array  # (n_outputs, n_samples): responses
-    noise_precision: Gamma  # factor of the noise precision, one entry an output
 
     @property
-    def precision(self) -> Array:
-        """Expected noise precisions."""
-        return self.noise_precision.mean
+    def location(self) -> None:
+        """None: responses are observed."""
+        return None
 
 
 class Gaussian:
@@ -52,8 +50,8 @@ class Gaussian:
 
     def __init__(self, y: npt.ArrayLike, *, noise: Gamma | None = None) -> None:
         self._target = outputs_first("y", y)
-        self.noise = Gamma(1.0, 1.0) if noise is None else noise
-        if not isinstance(self.noise, Gamma) or np.ndim(self.noise.mean):
+        self._prior = Gamma(1.0, 1.0) if noise is None else noise
+        if not isinstance(self._prior, Gamma) or np.ndim(self._prior.mean):
             raise ValueError(f"noise: expected one Gamma prior, got {noise!r}. Write Gamma(shape, scale).")
 
     @property
@@ -71,67 +69,77 @@ class Gaussian:
         """None: there is nothing easier to start from."""
         return None
 
-    def _square(self, predictor: Predictor) -> Array:
-        """Expected squared distance of the responses from the predictor, summed over samples."""
-        square: Array = np.square(self._target - predictor.mean).sum(axis=1) + predictor.variance
-        return square
-
-    def start(self) -> GaussianOutput:
+    def some(self, samples: slice) -> Gaussian:
         """
-        Return the responses with the noise that goes with a predictor of zero.
-
-        Returns
-        -------
-        GaussianOutput
-            The factor.
-        """
-        square = np.square(self._target).sum(axis=1)
-        return GaussianOutput(self._target, self.noise.posterior(self.n_samples, square))
-
-    def update_precision(self, output: GaussianOutput, predictor: Predictor) -> GaussianOutput:
-        r"""
-        Update :math:`q(\varepsilon)` (derivation, section 3).
+        Return the same link for some of the samples.
 
         Parameters
         ----------
-        output : GaussianOutput
-            Current factor.
-        predictor : Predictor
-            Moments of the predictor.
+        samples : slice
+            Which samples.
 
         Returns
         -------
-        GaussianOutput
-            The factor with new noise precisions.
+        Gaussian
+            The link.
         """
-        return GaussianOutput(self._target, self.noise.posterior(self.n_samples, self._square(predictor)))
+        return part_of(self, samples, "_target")
 
-    def update_target(self, output: GaussianOutput, predictor: Predictor) -> GaussianOutput:
+    def start(self) -> GaussianTargets:
         """
-        Return the output unchanged: the responses are observed.
+        Return the responses.
+
+        Returns
+        -------
+        GaussianTargets
+            The responses.
+        """
+        return GaussianTargets(self._target)
+
+    def restored(self, location: Array | None) -> GaussianTargets:
+        """
+        Return the responses.
 
         Parameters
         ----------
-        output : GaussianOutput
-            Current factor.
-        predictor : Predictor
-            Moments of the predictor.
+        location : None
+            Not needed here.
 
         Returns
         -------
-        GaussianOutput
-            The same factor.
+        GaussianTargets
+            The responses.
         """
-        return output
+        return self.start()
 
-    def profile(self, output: GaussianOutput, mean: Array) -> Profile:
+    def update(self, targets: GaussianTargets, mean: Array) -> GaussianTargets:
+        """
+        Return the targets unchanged: the responses are observed.
+
+        Parameters
+        ----------
+        targets : GaussianTargets
+            The responses.
+        mean : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor.
+
+        Returns
+        -------
+        GaussianTargets
+            The same responses.
+        """
+        return targets
+
+    def profile(self, targets: GaussianTargets, precision: Array, mean: Array) -> Profile:
         """
         Derivatives of the log density of the responses.
 
         Parameters
         ----------
-        output : GaussianOutput
-            Current factor.
+        targets : GaussianTargets
+            The responses.
+        precision : ndarray of shape (n_outputs,)
+            Expected noise precisions.
         mean : ndarray of shape (n_outputs, n_samples)
             Means of the predictor.
 
@@ -140,34 +148,68 @@ class Gaussian:
         Profile
             Residuals times precision, and the precision.
         """
-        precision = output.precision[:, None]
-        return Profile(precision * (self._target - mean), np.broadcast_to(precision, mean.shape))
+        own = precision[:, None]
+        return Profile(own * (targets.target - mean), np.broadcast_to(own, mean.shape))
 
-    def bound_terms(self, output: GaussianOutput, predictor: Predictor) -> dict[str, float]:
+    def fit(self, targets: GaussianTargets, mean: Array) -> Array:
+        """
+        Sum squared distances of the responses from the means of the predictor.
+
+        Parameters
+        ----------
+        targets : GaussianTargets
+            The responses.
+        mean : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs,)
+            The sums.
+        """
+        squares: Array = np.square(targets.target - mean).sum(axis=1)
+        return squares
+
+    def noise(self, fit: Array, variance: Array) -> Gamma:
+        r"""
+        Find :math:`q(\varepsilon)` (derivation, section 3).
+
+        Parameters
+        ----------
+        fit : ndarray of shape (n_outputs,)
+            Sums of `fit` over all samples.
+        variance : ndarray of shape (n_outputs,)
+            Variances of the predictor, summed over all samples.
+
+        Returns
+        -------
+        Gamma
+            The factor of the noise precisions.
+        """
+        return self._prior.posterior(self.n_samples, fit + variance)
+
+    def bound_terms(self, noise: Precision, fit: Array, variance: Array) -> dict[str, float]:
         """
         Return the expected log density of the responses and the divergence of the noise (derivation, section 4).
 
         Parameters
         ----------
-        output : GaussianOutput
-            Current factor.
-        predictor : Predictor
-            Moments of the predictor.
+        noise : Precision
+            Factor of the noise precisions.
+        fit : ndarray of shape (n_outputs,)
+            Sums of `fit` over all samples.
+        variance : ndarray of shape (n_outputs,)
+            Variances of the predictor, summed over all samples.
 
         Returns
         -------
         dict of str to float
             The terms in nats.
         """
-        log_density = self.n_samples * (
-            output.noise_precision.log_mean - np.log(2.0 * np.pi)
-        ) - output.precision * self._square(predictor)
-        return {
-            "output": 0.5 * float(log_density.sum()),
-            "noise_precision": -output.noise_precision.divergence(self.noise),
-        }
+        log_density = self.n_samples * (noise.log_mean - np.log(2.0 * np.pi)) - noise.mean * (fit + variance)
+        return {"output": 0.5 * float(log_density.sum()), "noise_precision": -noise.divergence(self._prior)}
 
-    def predict(self, output: GaussianOutput, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
+    def predict(self, noise: Precision, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
         r"""
         Add the noise to the moments of the predictor.
 
@@ -175,8 +217,8 @@ class Gaussian:
 
         Parameters
         ----------
-        output : GaussianOutput
-            Fitted factor.
+        noise : Precision
+            Factor of the noise precisions.
         mean : ndarray of shape (n_outputs, n_samples)
             Means of the predictor.
         variance : ndarray of shape (n_outputs, n_samples)
@@ -189,5 +231,5 @@ class Gaussian:
         OutputPrediction
             Mean and variance of the response.
         """
-        noise = output.noise_precision.inverse_mean if rule == "exact" else 1.0 / output.precision
-        return OutputPrediction(mean, variance + noise[:, None], None)
+        added = noise.inverse_mean if rule == "exact" else 1.0 / noise.mean
+        return OutputPrediction(mean, variance + added[:, None], None)

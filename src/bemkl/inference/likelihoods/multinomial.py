@@ -10,9 +10,11 @@ from scipy.special import log_ndtr
 
 from bemkl.arrays import Array
 from bemkl.caching import lazy_property
+from bemkl.distributions import PointMass, Precision
+from bemkl.inference.likelihoods.probit import ProbitTargets, truncated_fit
+from bemkl.inference.likelihoods.targets import part_of
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
-from bemkl.inference.summaries import Predictor
 from bemkl.special import inverse_mills, truncated_variance
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
@@ -114,19 +116,6 @@ def _terms(d: Array, slope: Array, others: npt.NDArray[np.bool_]) -> tuple[Array
     return arguments, logs - 0.5 * nodes**2 + constant
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MultinomialOutput:
-    """Factor of the scores of all classes."""
-
-    scores: ConeNormal  # the scores, shape (n_classes, n_samples)
-    target: Array  # (n_classes, n_samples): their means
-
-    @property
-    def precision(self) -> Array:
-        """Ones: the scale of a score is fixed by the model."""
-        return np.ones(len(self.target))
-
-
 class Multinomial:
     r"""
     Classes as the largest of several scores (paper, section 5.1; Damoulas and Girolami, 2008).
@@ -171,71 +160,69 @@ class Multinomial:
         """None: there is nothing easier to start from."""
         return None
 
-    def factor(self, location: Array) -> MultinomialOutput:
+    def some(self, samples: slice) -> Multinomial:
+        """
+        Return the same link for some of the samples.
+
+        Parameters
+        ----------
+        samples : slice
+            Which samples.
+
+        Returns
+        -------
+        Multinomial
+            The link.
+        """
+        return part_of(self, samples, "_label")
+
+    def restored(self, location: Array | None) -> ProbitTargets:
         """
         Return the factor of the scores with the given means before truncation.
 
         Parameters
         ----------
-        location : ndarray of shape (n_classes, n_samples)
-            Means before truncation.
+        location : ndarray of shape (n_classes, n_samples) or None
+            Means before truncation; zeros where they are not given.
 
         Returns
         -------
-        MultinomialOutput
+        ProbitTargets
             The factor.
         """
-        scores = ConeNormal(location, self._label)
-        return MultinomialOutput(scores, scores.mean)
+        scores = ConeNormal(np.zeros((self.n_outputs, self.n_samples)) if location is None else location, self._label)
+        return ProbitTargets(scores, scores.mean)
 
-    def start(self) -> MultinomialOutput:
+    def start(self) -> ProbitTargets:
         """
         Return the scores that go with a predictor of zero.
 
         Returns
         -------
-        MultinomialOutput
+        ProbitTargets
             The factor.
         """
-        return self.factor(np.zeros((self.n_outputs, self.n_samples)))
+        return self.restored(None)
 
-    def update_precision(self, output: MultinomialOutput, predictor: Predictor) -> MultinomialOutput:
-        """
-        Return the output unchanged: the precision of a score is 1.
-
-        Parameters
-        ----------
-        output : MultinomialOutput
-            Current factor.
-        predictor : Predictor
-            Moments of the predictor.
-
-        Returns
-        -------
-        MultinomialOutput
-            The same factor.
-        """
-        return output
-
-    def update_target(self, output: MultinomialOutput, predictor: Predictor) -> MultinomialOutput:
+    def update(self, targets: ProbitTargets, mean: Array) -> ProbitTargets:
         """
         Update q(f): normal vectors around the predictor's means, kept where the own class wins.
 
         Parameters
         ----------
-        output : MultinomialOutput
+        targets : ProbitTargets
             Current factor.
-        predictor : Predictor
-            Moments of the predictor.
+        mean : ndarray of shape (n_classes, n_samples)
+            Means of the predictor.
 
         Returns
         -------
-        MultinomialOutput
+        ProbitTargets
             The new factor.
         """
-        return self.factor(predictor.mean)
+        return self.restored(mean)
 
-    def profile(self, output: MultinomialOutput, mean: Array) -> Profile:
+    def profile(self, targets: ProbitTargets, precision: Array, mean: Array) -> Profile:
         """
         Derivatives of the log mass, which the bound keeps with an optimal q(f).
 
@@ -245,8 +232,10 @@ class Multinomial:
 
         Parameters
         ----------
-        output : MultinomialOutput
+        targets : ProbitTargets
             Not needed here.
+        precision : ndarray of shape (n_classes,)
+            Not needed here: ones.
         mean : ndarray of shape (n_classes, n_samples)
             Means of the predictor.
 
@@ -258,28 +247,63 @@ class Multinomial:
         scores = ConeNormal(mean, self._label)
         return Profile(scores.mean - mean, np.minimum(2.0 * (1.0 - scores.variance), 1.0))
 
-    def bound_terms(self, output: MultinomialOutput, predictor: Predictor) -> dict[str, float]:
+    def fit(self, targets: ProbitTargets, mean: Array) -> float:
+        """
+        Sum the expected log density of the scores and their entropy, as for `Probit`.
+
+        Parameters
+        ----------
+        targets : ProbitTargets
+            Current factor.
+        mean : ndarray of shape (n_classes, n_samples)
+            Means of the predictor.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        return truncated_fit(targets.scores, targets.target, mean)
+
+    def noise(self, fit: float, variance: Array) -> PointMass:
+        """
+        Return ones: the scale of a score is fixed by the model.
+
+        Parameters
+        ----------
+        fit : float
+            Not needed here.
+        variance : ndarray of shape (n_classes,)
+            Not needed here.
+
+        Returns
+        -------
+        PointMass
+            The known precision.
+        """
+        return PointMass(1.0)
+
+    def bound_terms(self, noise: Precision, fit: float, variance: Array) -> dict[str, float]:
         """
         Return the expected log density of the scores plus their entropy, as for `Probit`.
 
         Parameters
         ----------
-        output : MultinomialOutput
-            Current factor.
-        predictor : Predictor
-            Moments of the predictor.
+        noise : Precision
+            Not needed here.
+        fit : float
+            Sum of `fit` over all samples.
+        variance : ndarray of shape (n_classes,)
+            Variances of the predictor, summed over all samples.
 
         Returns
         -------
         dict of str to float
             The term in nats.
         """
-        m, f, eta = output.scores.location, output.target, predictor.mean
-        squares = 0.5 * (eta - m) * (2.0 * f - m - eta)
-        mass = float(output.scores.log_mass.sum())
-        return {"output": mass + float(squares.sum()) - 0.5 * float(predictor.variance.sum())}
+        return {"output": fit - 0.5 * float(variance.sum())}
 
-    def predict(self, output: MultinomialOutput, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
+    def predict(self, noise: Precision, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
         r"""
         Turn moments of the predictor into scores and class probabilities.
 
@@ -290,8 +314,8 @@ class Multinomial:
 
         Parameters
         ----------
-        output : MultinomialOutput
-            Fitted factor.
+        noise : Precision
+            Not needed here: ones.
         mean : ndarray of shape (n_classes, n_samples)
             Means of the predictor.
         variance : ndarray of shape (n_classes, n_samples)

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from scipy.special import expit, log_ndtr, ndtr
 
 from bemkl.arrays import Array, finite_number
-from bemkl.distributions import TruncatedNormal
-from bemkl.inference.likelihoods.targets import outputs_first
+from bemkl.distributions import PointMass, Precision, TruncatedNormal
+from bemkl.inference.likelihoods.targets import outputs_first, part_of
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
-from bemkl.inference.summaries import Predictor
 
 LARGEST_MARGIN = 1e3
 """Largest margin, in deviations of the score."""
@@ -41,16 +40,16 @@ class Scores(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProbitOutput:
+class ProbitTargets:
     """Truncated normal factor of the scores f."""
 
     scores: Scores  # one entry an output and sample, shape (n_outputs, n_samples)
     target: Array  # (n_outputs, n_samples): their means
 
     @property
-    def precision(self) -> Array:
-        """Ones: the scale of a score is fixed by the model."""
-        return np.ones(len(self.scores.location))
+    def location(self) -> Array | None:
+        """None: the factor follows from the others."""
+        return None
 
 
 class Probit:
@@ -100,81 +99,81 @@ class Probit:
         """None: there is nothing easier to start from."""
         return None
 
-    def factor(self, location: Array) -> ProbitOutput:
+    def some(self, samples: slice) -> Probit:
+        """
+        Return the same link for some of the samples.
+
+        Parameters
+        ----------
+        samples : slice
+            Which samples.
+
+        Returns
+        -------
+        Probit
+            The link.
+        """
+        return part_of(self, samples, "_sign")
+
+    def restored(self, location: Array | None) -> ProbitTargets:
         """
         Return the factor of the scores with the given means before truncation.
 
         Parameters
         ----------
-        location : ndarray of shape (n_outputs, n_samples)
-            Means before truncation.
+        location : ndarray of shape (n_outputs, n_samples) or None
+            Means before truncation; zeros where they are not given.
 
         Returns
         -------
-        ProbitOutput
+        ProbitTargets
             The factor.
         """
-        scores = self._scores(location)
-        return ProbitOutput(scores, scores.mean)
+        scores = self._scores(np.zeros_like(self._sign) if location is None else location)
+        return ProbitTargets(scores, scores.mean)
 
     def _scores(self, location: Array) -> Scores:
         return TruncatedNormal(location, self._sign, self.margin)
 
-    def start(self) -> ProbitOutput:
+    def start(self) -> ProbitTargets:
         """
         Return the scores that go with a predictor of zero.
 
         Returns
         -------
-        ProbitOutput
+        ProbitTargets
             The factor.
         """
-        return self.factor(np.zeros_like(self._sign))
+        return self.restored(None)
 
-    def update_precision(self, output: ProbitOutput, predictor: Predictor) -> ProbitOutput:
-        """
-        Return the output unchanged: the precision of a score is 1.
-
-        Parameters
-        ----------
-        output : ProbitOutput
-            Current factor.
-        predictor : Predictor
-            Moments of the predictor.
-
-        Returns
-        -------
-        ProbitOutput
-            The same factor.
-        """
-        return output
-
-    def update_target(self, output: ProbitOutput, predictor: Predictor) -> ProbitOutput:
+    def update(self, targets: ProbitTargets, mean: Array) -> ProbitTargets:
         """
         Update q(f) (paper, section 4.1): truncated normals around the predictor's mean.
 
         Parameters
         ----------
-        output : ProbitOutput
+        targets : ProbitTargets
             Current factor.
-        predictor : Predictor
-            Moments of the predictor.
+        mean : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor.
 
         Returns
         -------
-        ProbitOutput
+        ProbitTargets
             The new factor.
         """
-        return self.factor(predictor.mean)
+        return self.restored(mean)
 
-    def profile(self, output: ProbitOutput, mean: Array) -> Profile:
+    def profile(self, targets: ProbitTargets, precision: Array, mean: Array) -> Profile:
         r"""
         Derivatives of the log mass :math:`\log\Phi(y\,\eta - \nu)`, which the bound keeps with an optimal q(f).
 
         Parameters
         ----------
-        output : ProbitOutput
+        targets : ProbitTargets
             Not needed here.
+        precision : ndarray of shape (n_outputs,)
+            Not needed here: ones.
         mean : ndarray of shape (n_outputs, n_samples)
             Means of the predictor.
 
@@ -186,33 +185,68 @@ class Probit:
         scores = self._scores(mean)
         return Profile(scores.mean - mean, np.maximum(1.0 - scores.variance, 0.0))
 
-    def bound_terms(self, output: ProbitOutput, predictor: Predictor) -> dict[str, float]:
+    def fit(self, targets: ProbitTargets, mean: Array) -> float:
         r"""
-        Return the expected log density of the scores plus their entropy (derivation, section 4).
+        Sum the expected log density of the scores and their entropy, but for the variance of the predictor.
 
         .. math:: \sum_i \log Z_i + \tfrac12 (\tilde f_i - m_i)^2 - \tfrac12 (\tilde f_i - \tilde\eta_i)^2
-                  - \tfrac12 \operatorname{Var} \eta_i
 
         The variance of f cancels. The two squares differ only while the location m, where q(f) was built, is not the
         predictor's current mean; written as a product they do not cancel digits.
 
         Parameters
         ----------
-        output : ProbitOutput
+        targets : ProbitTargets
             Current factor.
-        predictor : Predictor
-            Moments of the predictor.
+        mean : ndarray of shape (n_outputs, n_samples)
+            Means of the predictor.
+
+        Returns
+        -------
+        float
+            The sum.
+        """
+        return truncated_fit(targets.scores, targets.target, mean)
+
+    def noise(self, fit: float, variance: Array) -> PointMass:
+        """
+        Return ones: the scale of a score is fixed by the model.
+
+        Parameters
+        ----------
+        fit : float
+            Not needed here.
+        variance : ndarray of shape (n_outputs,)
+            Not needed here.
+
+        Returns
+        -------
+        PointMass
+            The known precision.
+        """
+        return PointMass(1.0)
+
+    def bound_terms(self, noise: Precision, fit: float, variance: Array) -> dict[str, float]:
+        r"""
+        Return the expected log density of the scores plus their entropy (derivation, section 4).
+
+        Parameters
+        ----------
+        noise : Precision
+            Not needed here.
+        fit : float
+            Sum of `fit` over all samples.
+        variance : ndarray of shape (n_outputs,)
+            Variances of the predictor, summed over all samples.
 
         Returns
         -------
         dict of str to float
-            The term in nats.
+            The term in nats, :math:`\text{fit} - \tfrac12 \sum_i \operatorname{Var} \eta_i`.
         """
-        m, f, eta = output.scores.location, output.target, predictor.mean
-        squares = 0.5 * (eta - m) * (2.0 * f - m - eta)
-        return {"output": float(np.sum(output.scores.log_mass + squares) - 0.5 * predictor.variance.sum())}
+        return {"output": fit - 0.5 * float(variance.sum())}
 
-    def predict(self, output: ProbitOutput, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
+    def predict(self, noise: Precision, mean: Array, variance: Array, rule: Rule) -> OutputPrediction:
         r"""
         Turn moments of the predictor into a score and the probability of +1.
 
@@ -222,8 +256,8 @@ class Probit:
 
         Parameters
         ----------
-        output : ProbitOutput
-            Fitted factor.
+        noise : Precision
+            Not needed here: ones.
         mean : ndarray of shape (n_outputs, n_samples)
             Means of the predictor.
         variance : ndarray of shape (n_outputs, n_samples)
@@ -244,3 +278,10 @@ class Probit:
             negative = log_ndtr((-mean - self.margin) / score_variance)
             probability = expit(positive - negative)
         return OutputPrediction(mean, score_variance, probability)
+
+
+def truncated_fit(scores: Scores, target: Array, mean: Array) -> float:
+    """Sum what the bound keeps of truncated scores, as in `Probit.fit`. Shapes: target, mean (n_outputs, n_samples)."""
+    m = scores.location
+    squares = 0.5 * (mean - m) * (2.0 * target - m - mean)
+    return float(scores.log_mass.sum() + squares.sum())

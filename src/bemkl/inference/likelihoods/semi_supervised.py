@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from bemkl.arrays import Array, finite_number
 from bemkl.distributions import TruncatedNormal
-from bemkl.inference.likelihoods.probit import LARGEST_MARGIN, Probit
+from bemkl.inference.likelihoods.probit import LARGEST_MARGIN, Probit, ProbitTargets
 from bemkl.inference.likelihoods.targets import outputs_first
 
 
@@ -64,6 +64,15 @@ class PartlyTruncatedNormal:
         return share * above.variance + (1.0 - share) * below.variance + between
 
 
+class PartlyKnownTargets(ProbitTargets):
+    """Truncated normal factor of scores of which some may be on either side."""
+
+    @property
+    def location(self) -> Array:
+        """Means before truncation, shape (n_outputs, n_samples): several may go with the other factors."""
+        return self.scores.location
+
+
 class SemiSupervisedProbit(Probit):
     r"""
     Probit likelihood of which some labels are not known.
@@ -109,6 +118,23 @@ class SemiSupervisedProbit(Probit):
         if self.unlabeled_margin == 0.0 or self._sign.all():
             return None
         return SemiSupervisedProbit(self._sign.T, margin=self.margin, unlabeled_margin=0.0)
+
+    def restored(self, location: Array | None) -> PartlyKnownTargets:
+        """
+        Return the factor of the scores with the given means before truncation.
+
+        Parameters
+        ----------
+        location : ndarray of shape (n_outputs, n_samples) or None
+            Means before truncation; zeros where they are not given.
+
+        Returns
+        -------
+        PartlyKnownTargets
+            The factor.
+        """
+        targets = super().restored(location)
+        return PartlyKnownTargets(targets.scores, targets.target)
 
     def _scores(self, location: Array) -> PartlyTruncatedNormal:
         margins = np.where(self._sign == 0.0, self.unlabeled_margin, self.margin)

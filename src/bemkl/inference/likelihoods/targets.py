@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array, finite_array
+
+T = TypeVar("T")
+
+
+def part_of(likelihood: T, samples: slice, *names: str) -> T:
+    """Return a likelihood of some samples: a copy whose arrays with these names have only those, on their last axis."""
+    part = copy(likelihood)
+    for name in names:
+        setattr(part, name, getattr(likelihood, name)[..., samples])
+    return part
 
 
 def outputs_first(name: str, values: npt.ArrayLike) -> Array:

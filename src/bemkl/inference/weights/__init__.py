@@ -1,0 +1,1 @@
+"""Families of posteriors of the kernel weights: one file each, entered in `bemkl.registry`."""

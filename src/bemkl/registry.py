@@ -1,0 +1,32 @@
+"""Names that users choose by: the one place where a family of weights or a way with several classes is entered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+# Modules are imported when a name is asked for: the command line shows these names without any of them.
+WEIGHTS = {
+    "free": "bemkl.inference.weights.newton:strategy",
+    "nonnegative": "bemkl.inference.weights.nonnegative:strategy",
+    "factorized": "bemkl.inference.weights.factorized:strategy",
+    "spike_slab": "bemkl.inference.weights.spike_slab:strategy",
+}
+"""Families of posteriors of kernel weights: functions of `bold` that return a `WeightStrategy`."""
+
+MULTICLASS = {
+    "shared": "bemkl.estimators.multiclass:shared",
+    "ovr": "bemkl.estimators.multiclass:separate",
+    "pooled": "bemkl.estimators.multiclass:pooled",
+    "multinomial": "bemkl.estimators.multiclass:multinomial",
+}
+"""Ways with several classes: functions of `Labels` that return the `Fits` to make."""
+
+
+def find(parameter: str, name: Any, known: Mapping[str, str]) -> Any:
+    """Return what a name stands for, or refuse it."""
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"{parameter}: expected one of {', '.join(known)}; got {name!r}.")
+    module, _, attribute = known[name].partition(":")
+    return getattr(import_module(module), attribute)
