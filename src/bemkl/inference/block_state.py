@@ -56,43 +56,18 @@ class BlockPosterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockState:
-    r"""
-    Factors that belong to one block, in a run.
+    r"""Factors that belong to one block, in a run."""
 
-    Parameters
-    ----------
-    block : Block
-        Kernels and likelihood.
-    sample_precision : Precision
-        Factor of :math:`\lambda`, entries of shape (n_outputs, n_basis).
-    intermediate_precision : Precision
-        Factor of :math:`\upsilon`, entries of shape (n_outputs,), or one known value.
-    noise_precision : Precision
-        Factor of the precisions of the targets, entries of shape (n_outputs,).
-    sample : SampleWeights
-        Factor of the sample weights a.
-    intermediate : Intermediate
-        Factor of the intermediate outputs G.
-    rows : Rows
-        Means of G, projections and targets, for each sample.
-    targets : TargetSums
-        Sums over the targets.
-    seen : WeightPosterior
-        The kernel weights at whose means `targets.fit` was computed.
-    helper : object
-        What the pair strategy wants to see again in the next sweep; no part of the posterior.
-    """
-
-    block: Block
-    sample_precision: Precision
-    intermediate_precision: Precision
-    noise_precision: Precision
-    sample: SampleWeights
-    intermediate: Intermediate
-    rows: Rows
-    targets: TargetSums
-    seen: WeightPosterior
-    helper: Any = None
+    block: Block  # kernels and likelihood
+    sample_precision: Precision  # factor of λ, entries of shape (n_outputs, n_basis)
+    intermediate_precision: Precision  # factor of υ, entries of shape (n_outputs,), or one known value
+    noise_precision: Precision  # factor of the precisions of the targets, entries of shape (n_outputs,)
+    sample: SampleWeights  # factor of the sample weights a
+    intermediate: Intermediate  # factor of the intermediate outputs G
+    rows: Rows  # means of G, projections and targets, for each sample
+    targets: TargetSums  # sums over the targets
+    seen: WeightPosterior  # the kernel weights at whose means `targets.fit` was computed
+    helper: Any = None  # what the pair strategy wants to see again in the next sweep; no part of the posterior
 
     @property
     def n_outputs(self) -> int:

@@ -37,21 +37,7 @@ class Plain:
         return {"sample_weights": update_sample_weights, "intermediate": update_intermediate}
 
     def start(self, here: BlockState, weights: WeightMoments) -> BlockState:
-        """
-        Return a block with a pair to begin with: sample weights by ridge regression on the combined kernel.
-
-        Parameters
-        ----------
-        here : BlockState
-            A block whose means are zero: from there the two updates can take dozens of sweeps to leave, or stay.
-        weights : WeightMoments
-            Moments of biases and kernel weights.
-
-        Returns
-        -------
-        BlockState
-            The block.
-        """
+        """Return a block with a pair to begin with: sample weights by ridge regression on the combined kernel."""
         return update_intermediate(regress(here, weights), weights)
 
 

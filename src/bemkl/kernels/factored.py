@@ -77,10 +77,7 @@ class FactoredStack:
         """
         Largest difference between each kernel and its transpose, relative to that kernel's largest entry.
 
-        Returns
-        -------
-        ndarray of shape (n_kernels,)
-            Zero for symmetric kernels; infinity where they are not square.
+        Shapes: returns (n_kernels,).
         """
         result = np.empty(self.shape[0])
         for positions, form in self._forms:
@@ -91,15 +88,7 @@ class FactoredStack:
         r"""
         Multiply every kernel with coefficients of the basis points, :math:`\mathbf{K}_m \boldsymbol{a}`.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_outputs, n_basis)
-            One row of coefficients an output.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_kernels, n_samples)
-            The intermediate outputs that the coefficients give.
+        Shapes: coefficients (n_outputs, n_basis); returns (n_outputs, n_kernels, n_samples).
         """
         n_kernels, n_samples, _ = self.shape
         result = np.empty((len(coefficients), n_kernels, n_samples))
@@ -111,15 +100,7 @@ class FactoredStack:
         r"""
         Sum the kernels against intermediate outputs, :math:`\sum_m \mathbf{K}_m^\top \boldsymbol{g}^m`.
 
-        Parameters
-        ----------
-        intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Intermediate outputs.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_basis)
-            The adjoint of :meth:`project`.
+        Shapes: intermediate (n_outputs, n_kernels, n_samples); returns (n_outputs, n_basis).
         """
         result = np.zeros((len(intermediate), self.shape[2]))
         for positions, form in self._forms:
@@ -130,10 +111,7 @@ class FactoredStack:
         r"""
         Sum of the squared kernels, :math:`\mathbf{C} = \sum_m \mathbf{K}_m^\top \mathbf{K}_m`, computed once.
 
-        Returns
-        -------
-        ndarray of shape (n_basis, n_basis)
-            The sum.
+        Shapes: returns (n_basis, n_basis).
         """
         if self._gram is None:
             self._gram = sum_of_squares((root for _, form in self._forms for root in form.roots()), self.shape[2])
@@ -146,15 +124,7 @@ class FactoredStack:
         Enough for a preconditioner, at a fraction of the cost: without the kernels that together make up less than 2 %
         of the sum, and of many thin factors without their last rows and in single precision.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-            The weights.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_basis)
-            The sum.
+        Shapes: weights (n_kernels,); returns (n_samples, n_basis).
         """
         sizes = np.abs(weights) * self._sizes
         order = np.argsort(sizes)
@@ -174,19 +144,7 @@ class FactoredStack:
         return sizes
 
     def rows(self, chosen: slice) -> Array:
-        """
-        Form some rows of every kernel.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels, n_chosen, n_basis)
-            The rows.
-        """
+        """Form some rows of every kernel. Shapes: returns (n_kernels, n_chosen, n_basis)."""
         n_kernels, n_samples, n_basis = self.shape
         result = np.empty((n_kernels, len(range(n_samples)[chosen]), n_basis))
         for positions, form in self._forms:

@@ -80,10 +80,7 @@ class DenseStack:
         """
         Largest difference between each kernel and its transpose, relative to that kernel's largest entry.
 
-        Returns
-        -------
-        ndarray of shape (n_kernels,)
-            Zero for symmetric kernels; infinity where they are not square.
+        Shapes: returns (n_kernels,).
         """
         return np.array([asymmetry(kernel) for kernel in self._values])
 
@@ -91,15 +88,7 @@ class DenseStack:
         r"""
         Multiply every kernel with coefficients of the basis points, :math:`\mathbf{K}_m \boldsymbol{a}`.
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n_outputs, n_basis)
-            One row of coefficients an output.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_kernels, n_samples)
-            The intermediate outputs that the coefficients give.
+        Shapes: coefficients (n_outputs, n_basis); returns (n_outputs, n_kernels, n_samples).
         """
         n_kernels, n_samples, n_basis = self.shape
         result = np.empty((len(coefficients), n_kernels, n_samples))
@@ -112,15 +101,7 @@ class DenseStack:
         r"""
         Sum the kernels against intermediate outputs, :math:`\sum_m \mathbf{K}_m^\top \boldsymbol{g}^m`.
 
-        Parameters
-        ----------
-        intermediate : ndarray of shape (n_outputs, n_kernels, n_samples)
-            Intermediate outputs.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs, n_basis)
-            The adjoint of :meth:`project`.
+        Shapes: intermediate (n_outputs, n_kernels, n_samples); returns (n_outputs, n_basis).
         """
         n_basis = self.shape[2]
         result = np.zeros((len(intermediate), n_basis))
@@ -132,10 +113,7 @@ class DenseStack:
         r"""
         Sum of the squared kernels, :math:`\mathbf{C} = \sum_m \mathbf{K}_m^\top \mathbf{K}_m`, computed once.
 
-        Returns
-        -------
-        ndarray of shape (n_basis, n_basis)
-            The sum.
+        Shapes: returns (n_basis, n_basis).
         """
         if self._gram is None:
             n_basis = self.shape[2]
@@ -166,32 +144,12 @@ class DenseStack:
         """
         Approximate the weighted sum of the kernels; of matrices, the sum itself.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-            The weights.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_basis)
-            The sum.
+        Shapes: weights (n_kernels,); returns (n_samples, n_basis).
         """
         return self.combine(weights)
 
     def rows(self, chosen: slice) -> Array:
-        """
-        Return some rows of every kernel.
-
-        Parameters
-        ----------
-        chosen : slice
-            Which samples.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels, n_chosen, n_basis)
-            The rows.
-        """
+        """Return some rows of every kernel. Shapes: returns (n_kernels, n_chosen, n_basis)."""
         return np.ascontiguousarray(self._values[:, chosen], dtype=np.float64)
 
 

@@ -100,7 +100,7 @@ OPTIONAL: dict[type, dict[str, Any]] = {
 PLAIN: dict[type, dict[str, Any]] = {
     Gamma: {"shape": Array, "scale": Array},
     Gaussian: {"_target": Array, "_prior": Gamma},
-    Multinomial: {"_label": Whole, "n_outputs": int},
+    Multinomial: {"_label": Whole, "_n_classes": int},
     Probit: {"_sign": Array, "margin": float},
     SemiSupervisedProbit: {"unlabeled_margin": float},
 }

@@ -70,83 +70,26 @@ class Gaussian:
         return None
 
     def some(self, samples: slice) -> Gaussian:
-        """
-        Return the same link for some of the samples.
-
-        Parameters
-        ----------
-        samples : slice
-            Which samples.
-
-        Returns
-        -------
-        Gaussian
-            The link.
-        """
+        """Return the same link for some of the samples."""
         return part_of(self, samples, "_target")
 
     def start(self) -> GaussianTargets:
-        """
-        Return the responses.
-
-        Returns
-        -------
-        GaussianTargets
-            The responses.
-        """
+        """Return the responses."""
         return GaussianTargets(self._target)
 
     def restored(self, location: Array | None) -> GaussianTargets:
-        """
-        Return the responses.
-
-        Parameters
-        ----------
-        location : None
-            Not needed here.
-
-        Returns
-        -------
-        GaussianTargets
-            The responses.
-        """
+        """Return the responses."""
         return self.start()
 
     def update(self, targets: GaussianTargets, mean: Array) -> GaussianTargets:
-        """
-        Return the targets unchanged: the responses are observed.
-
-        Parameters
-        ----------
-        targets : GaussianTargets
-            The responses.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        GaussianTargets
-            The same responses.
-        """
+        """Return the targets unchanged: the responses are observed. Shapes: mean (n_outputs, n_samples)."""
         return targets
 
     def profile(self, targets: GaussianTargets, precision: Array, mean: Array) -> Profile:
         """
         Derivatives of the log density of the responses.
 
-        Parameters
-        ----------
-        targets : GaussianTargets
-            The responses.
-        precision : ndarray of shape (n_outputs,)
-            Expected noise precisions.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        Profile
-            Residuals times precision, and the precision.
+        Shapes: precision (n_outputs,), mean (n_outputs, n_samples).
         """
         own = precision[:, None]
         return Profile(own * (targets.target - mean), np.broadcast_to(own, mean.shape))
@@ -155,56 +98,20 @@ class Gaussian:
         """
         Sum squared distances of the responses from the means of the predictor.
 
-        Parameters
-        ----------
-        targets : GaussianTargets
-            The responses.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        ndarray of shape (n_outputs,)
-            The sums.
+        Shapes: mean (n_outputs, n_samples); returns (n_outputs,).
         """
         squares: Array = np.square(targets.target - mean).sum(axis=1)
         return squares
 
     def noise(self, fit: Array, variance: Array) -> Gamma:
-        r"""
-        Find :math:`q(\varepsilon)` (derivation, section 3).
-
-        Parameters
-        ----------
-        fit : ndarray of shape (n_outputs,)
-            Sums of `fit` over all samples.
-        variance : ndarray of shape (n_outputs,)
-            Variances of the predictor, summed over all samples.
-
-        Returns
-        -------
-        Gamma
-            The factor of the noise precisions.
-        """
+        r"""Find :math:`q(\varepsilon)` (derivation, section 3). Shapes: fit (n_outputs,), variance (n_outputs,)."""
         return self._prior.posterior(self.n_samples, fit + variance)
 
     def bound_terms(self, noise: Precision, fit: Array, variance: Array) -> dict[str, float]:
         """
         Return the expected log density of the responses and the divergence of the noise (derivation, section 4).
 
-        Parameters
-        ----------
-        noise : Precision
-            Factor of the noise precisions.
-        fit : ndarray of shape (n_outputs,)
-            Sums of `fit` over all samples.
-        variance : ndarray of shape (n_outputs,)
-            Variances of the predictor, summed over all samples.
-
-        Returns
-        -------
-        dict of str to float
-            The terms in nats.
+        Shapes: fit (n_outputs,), variance (n_outputs,).
         """
         log_density = self.n_samples * (noise.log_mean - np.log(2.0 * np.pi)) - noise.mean * (fit + variance)
         return {"output": 0.5 * float(log_density.sum()), "noise_precision": -noise.divergence(self._prior)}
@@ -215,21 +122,7 @@ class Gaussian:
 
         The exact noise variance under q is :math:`E[1/\varepsilon]`; the paper's rule takes :math:`1/E[\varepsilon]`.
 
-        Parameters
-        ----------
-        noise : Precision
-            Factor of the noise precisions.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-        variance : ndarray of shape (n_outputs, n_samples)
-            Variances of the predictor.
-        rule : {"exact", "paper"}
-            Which rule.
-
-        Returns
-        -------
-        OutputPrediction
-            Mean and variance of the response.
+        Shapes: mean (n_outputs, n_samples), variance (n_outputs, n_samples).
         """
         added = noise.inverse_mean if rule == "exact" else 1.0 / noise.mean
         return OutputPrediction(mean, variance + added[:, None], None)

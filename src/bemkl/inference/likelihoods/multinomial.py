@@ -142,11 +142,11 @@ class Multinomial:
                 f"y: expected a vector of classes counted from 0, got shape {labels.shape} and type {labels.dtype}. "
                 "Number the classes 0, 1, 2 and so on."
             )
-        self.n_outputs = int(labels.max()) + 1 if n_classes is None else int(n_classes)
-        if self.n_outputs < 2 or labels.max() >= self.n_outputs:
+        self._n_classes = int(labels.max()) + 1 if n_classes is None else int(n_classes)
+        if self._n_classes < 2 or labels.max() >= self._n_classes:
             raise ValueError(
                 f"n_classes: expected at least 2, and more than the largest class {labels.max()}, "
-                f"got {self.n_outputs}. Leave it out to count the classes."
+                f"got {self._n_classes}. Leave it out to count the classes."
             )
         self._label = labels.astype(np.intp)
 
@@ -156,69 +156,37 @@ class Multinomial:
         return len(self._label)
 
     @property
+    def n_outputs(self) -> int:
+        """Number of classes."""
+        return self._n_classes
+
+    @property
     def rehearsal(self) -> None:
         """None: there is nothing easier to start from."""
         return None
 
     def some(self, samples: slice) -> Multinomial:
-        """
-        Return the same link for some of the samples.
-
-        Parameters
-        ----------
-        samples : slice
-            Which samples.
-
-        Returns
-        -------
-        Multinomial
-            The link.
-        """
+        """Return the same link for some of the samples."""
         return part_of(self, samples, "_label")
 
     def restored(self, location: Array | None) -> ProbitTargets:
         """
         Return the factor of the scores with the given means before truncation.
 
-        Parameters
-        ----------
-        location : ndarray of shape (n_classes, n_samples) or None
-            Means before truncation; zeros where they are not given.
-
-        Returns
-        -------
-        ProbitTargets
-            The factor.
+        Shapes: location (n_classes, n_samples).
         """
         scores = ConeNormal(np.zeros((self.n_outputs, self.n_samples)) if location is None else location, self._label)
         return ProbitTargets(scores, scores.mean)
 
     def start(self) -> ProbitTargets:
-        """
-        Return the scores that go with a predictor of zero.
-
-        Returns
-        -------
-        ProbitTargets
-            The factor.
-        """
+        """Return the scores that go with a predictor of zero."""
         return self.restored(None)
 
     def update(self, targets: ProbitTargets, mean: Array) -> ProbitTargets:
         """
         Update q(f): normal vectors around the predictor's means, kept where the own class wins.
 
-        Parameters
-        ----------
-        targets : ProbitTargets
-            Current factor.
-        mean : ndarray of shape (n_classes, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        ProbitTargets
-            The new factor.
+        Shapes: mean (n_classes, n_samples).
         """
         return self.restored(mean)
 
@@ -230,19 +198,7 @@ class Multinomial:
         diagonal is above it, and so is the identity. The smaller of both, entry by entry, hardly ever lets a step
         overshoot; where it does, the engine repeats the sweep with care.
 
-        Parameters
-        ----------
-        targets : ProbitTargets
-            Not needed here.
-        precision : ndarray of shape (n_classes,)
-            Not needed here: ones.
-        mean : ndarray of shape (n_classes, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        Profile
-            The shift of the scores' means by truncation, and curvatures.
+        Shapes: precision (n_classes,), mean (n_classes, n_samples).
         """
         scores = ConeNormal(mean, self._label)
         return Profile(scores.mean - mean, np.minimum(2.0 * (1.0 - scores.variance), 1.0))
@@ -251,55 +207,19 @@ class Multinomial:
         """
         Sum the expected log density of the scores and their entropy, as for `Probit`.
 
-        Parameters
-        ----------
-        targets : ProbitTargets
-            Current factor.
-        mean : ndarray of shape (n_classes, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        float
-            The sum.
+        Shapes: mean (n_classes, n_samples).
         """
         return truncated_fit(targets.scores, targets.target, mean)
 
     def noise(self, fit: float, variance: Array) -> PointMass:
-        """
-        Return ones: the scale of a score is fixed by the model.
-
-        Parameters
-        ----------
-        fit : float
-            Not needed here.
-        variance : ndarray of shape (n_classes,)
-            Not needed here.
-
-        Returns
-        -------
-        PointMass
-            The known precision.
-        """
+        """Return ones: the scale of a score is fixed by the model. Shapes: variance (n_classes,)."""
         return PointMass(1.0)
 
     def bound_terms(self, noise: Precision, fit: float, variance: Array) -> dict[str, float]:
         """
         Return the expected log density of the scores plus their entropy, as for `Probit`.
 
-        Parameters
-        ----------
-        noise : Precision
-            Not needed here.
-        fit : float
-            Sum of `fit` over all samples.
-        variance : ndarray of shape (n_classes,)
-            Variances of the predictor, summed over all samples.
-
-        Returns
-        -------
-        dict of str to float
-            The term in nats.
+        Shapes: variance (n_classes,).
         """
         return {"output": fit - 0.5 * float(variance.sum())}
 
@@ -312,21 +232,7 @@ class Multinomial:
 
         with s the deviations of the scores, taken as independent. Both rules are the same: the paper prints none.
 
-        Parameters
-        ----------
-        noise : Precision
-            Not needed here: ones.
-        mean : ndarray of shape (n_classes, n_samples)
-            Means of the predictor.
-        variance : ndarray of shape (n_classes, n_samples)
-            Variances of the predictor.
-        rule : {"exact", "paper"}
-            Not needed here.
-
-        Returns
-        -------
-        OutputPrediction
-            Means and variances of the scores, and the probabilities, which sum to one over the classes.
+        Shapes: mean (n_classes, n_samples), variance (n_classes, n_samples).
         """
         score_variance = 1.0 + variance
         probability = np.stack([_winning(c, mean, np.sqrt(score_variance)) for c in range(len(mean))])

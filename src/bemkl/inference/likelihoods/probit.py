@@ -100,34 +100,14 @@ class Probit:
         return None
 
     def some(self, samples: slice) -> Probit:
-        """
-        Return the same link for some of the samples.
-
-        Parameters
-        ----------
-        samples : slice
-            Which samples.
-
-        Returns
-        -------
-        Probit
-            The link.
-        """
+        """Return the same link for some of the samples."""
         return part_of(self, samples, "_sign")
 
     def restored(self, location: Array | None) -> ProbitTargets:
         """
         Return the factor of the scores with the given means before truncation.
 
-        Parameters
-        ----------
-        location : ndarray of shape (n_outputs, n_samples) or None
-            Means before truncation; zeros where they are not given.
-
-        Returns
-        -------
-        ProbitTargets
-            The factor.
+        Shapes: location (n_outputs, n_samples).
         """
         scores = self._scores(np.zeros_like(self._sign) if location is None else location)
         return ProbitTargets(scores, scores.mean)
@@ -136,31 +116,14 @@ class Probit:
         return TruncatedNormal(location, self._sign, self.margin)
 
     def start(self) -> ProbitTargets:
-        """
-        Return the scores that go with a predictor of zero.
-
-        Returns
-        -------
-        ProbitTargets
-            The factor.
-        """
+        """Return the scores that go with a predictor of zero."""
         return self.restored(None)
 
     def update(self, targets: ProbitTargets, mean: Array) -> ProbitTargets:
         """
         Update q(f) (paper, section 4.1): truncated normals around the predictor's mean.
 
-        Parameters
-        ----------
-        targets : ProbitTargets
-            Current factor.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        ProbitTargets
-            The new factor.
+        Shapes: mean (n_outputs, n_samples).
         """
         return self.restored(mean)
 
@@ -168,19 +131,7 @@ class Probit:
         r"""
         Derivatives of the log mass :math:`\log\Phi(y\,\eta - \nu)`, which the bound keeps with an optimal q(f).
 
-        Parameters
-        ----------
-        targets : ProbitTargets
-            Not needed here.
-        precision : ndarray of shape (n_outputs,)
-            Not needed here: ones.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        Profile
-            The shift of the scores' means by truncation, and the variance that it takes away.
+        Shapes: precision (n_outputs,), mean (n_outputs, n_samples).
         """
         scores = self._scores(mean)
         return Profile(scores.mean - mean, np.maximum(1.0 - scores.variance, 0.0))
@@ -194,55 +145,19 @@ class Probit:
         The variance of f cancels. The two squares differ only while the location m, where q(f) was built, is not the
         predictor's current mean; written as a product they do not cancel digits.
 
-        Parameters
-        ----------
-        targets : ProbitTargets
-            Current factor.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-
-        Returns
-        -------
-        float
-            The sum.
+        Shapes: mean (n_outputs, n_samples).
         """
         return truncated_fit(targets.scores, targets.target, mean)
 
     def noise(self, fit: float, variance: Array) -> PointMass:
-        """
-        Return ones: the scale of a score is fixed by the model.
-
-        Parameters
-        ----------
-        fit : float
-            Not needed here.
-        variance : ndarray of shape (n_outputs,)
-            Not needed here.
-
-        Returns
-        -------
-        PointMass
-            The known precision.
-        """
+        """Return ones: the scale of a score is fixed by the model. Shapes: variance (n_outputs,)."""
         return PointMass(1.0)
 
     def bound_terms(self, noise: Precision, fit: float, variance: Array) -> dict[str, float]:
         r"""
         Return the expected log density of the scores plus their entropy (derivation, section 4).
 
-        Parameters
-        ----------
-        noise : Precision
-            Not needed here.
-        fit : float
-            Sum of `fit` over all samples.
-        variance : ndarray of shape (n_outputs,)
-            Variances of the predictor, summed over all samples.
-
-        Returns
-        -------
-        dict of str to float
-            The term in nats, :math:`\text{fit} - \tfrac12 \sum_i \operatorname{Var} \eta_i`.
+        Shapes: variance (n_outputs,).
         """
         return {"output": fit - 0.5 * float(variance.sum())}
 
@@ -254,21 +169,7 @@ class Probit:
         renormalises :math:`\Phi((\pm\mu - \nu) / s^2)` over the two labels, **with the variance in the denominator**
         (derivation, erratum 3).
 
-        Parameters
-        ----------
-        noise : Precision
-            Not needed here: ones.
-        mean : ndarray of shape (n_outputs, n_samples)
-            Means of the predictor.
-        variance : ndarray of shape (n_outputs, n_samples)
-            Variances of the predictor.
-        rule : {"exact", "paper"}
-            Which rule.
-
-        Returns
-        -------
-        OutputPrediction
-            Mean and variance of the score, and the probability.
+        Shapes: mean (n_outputs, n_samples), variance (n_outputs, n_samples).
         """
         score_variance = 1.0 + variance
         if rule == "exact":

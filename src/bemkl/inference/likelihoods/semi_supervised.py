@@ -123,15 +123,7 @@ class SemiSupervisedProbit(Probit):
         """
         Return the factor of the scores with the given means before truncation.
 
-        Parameters
-        ----------
-        location : ndarray of shape (n_outputs, n_samples) or None
-            Means before truncation; zeros where they are not given.
-
-        Returns
-        -------
-        PartlyKnownTargets
-            The factor.
+        Shapes: location (n_outputs, n_samples).
         """
         targets = super().restored(location)
         return PartlyKnownTargets(targets.scores, targets.target)

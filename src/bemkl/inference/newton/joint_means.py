@@ -63,21 +63,7 @@ class JointMeans:
         return {"sample_weights_and_intermediate": self._update}
 
     def start(self, here: BlockState, weights: WeightMoments) -> BlockState:
-        """
-        Return a block with a pair to begin with.
-
-        Parameters
-        ----------
-        here : BlockState
-            A block whose means are zero.
-        weights : WeightMoments
-            Moments of biases and kernel weights.
-
-        Returns
-        -------
-        BlockState
-            The block.
-        """
+        """Return a block with a pair to begin with."""
         return update_means(here, weights, self.n_steps, self.good_length)
 
     def _update(self, here: BlockState, weights: WeightMoments) -> BlockState:

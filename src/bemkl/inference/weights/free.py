@@ -132,43 +132,13 @@ class Free:
         }
 
     def adopt(self, weights: FreeWeights) -> FreeWeights:
-        """
-        Return weights of another run, which have no priors of their own.
-
-        Parameters
-        ----------
-        weights : FreeWeights
-            The weights.
-
-        Returns
-        -------
-        FreeWeights
-            The same weights.
-        """
+        """Return weights of another run, which have no priors of their own."""
         return weights
 
     def start(
         self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None
     ) -> FreeWeights:
-        """
-        Return weights to begin with.
-
-        Parameters
-        ----------
-        n_kernels : int
-            Number of kernels.
-        n_outputs : sequence of int
-            Number of outputs of each block.
-        priors : Priors
-            Priors of the precisions.
-        rng : Generator or None
-            Draws the kernel weights from a normal distribution; equal weights without one.
-
-        Returns
-        -------
-        FreeWeights
-            Independent weights whose squared means sum to 1, zero biases, precisions at their priors.
-        """
+        """Return weights to begin with."""
         n_biases = sum(n_outputs)
         e = np.ones(n_kernels) if rng is None else rng.standard_normal(n_kernels)
         return independent_weights(

@@ -116,43 +116,13 @@ class Nonnegative:
         }
 
     def adopt(self, weights: NonnegativeWeights) -> NonnegativeWeights:
-        """
-        Return weights of another run, which have no priors of their own.
-
-        Parameters
-        ----------
-        weights : NonnegativeWeights
-            The weights.
-
-        Returns
-        -------
-        NonnegativeWeights
-            The same weights.
-        """
+        """Return weights of another run, which have no priors of their own."""
         return weights
 
     def start(
         self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None
     ) -> NonnegativeWeights:
-        """
-        Return weights to begin with.
-
-        Parameters
-        ----------
-        n_kernels : int
-            Number of kernels.
-        n_outputs : sequence of int
-            Number of outputs of each block.
-        priors : Priors
-            Priors of the precisions.
-        rng : Generator or None
-            Draws the locations of the kernel weights; equal ones without it.
-
-        Returns
-        -------
-        NonnegativeWeights
-            The weights.
-        """
+        """Return weights to begin with."""
         n_biases, size = sum(n_outputs), n_kernels**-0.5
         location = np.ones(n_kernels) if rng is None else np.abs(rng.standard_normal(n_kernels))
         precisions = priors.bias.posterior(0, np.zeros(n_biases)), priors.kernel.posterior(0, np.zeros(n_kernels))

@@ -152,43 +152,13 @@ class Pooled:
         }
 
     def adopt(self, weights: PooledWeights) -> PooledWeights:
-        """
-        Return weights of another run under the prior of this one.
-
-        Parameters
-        ----------
-        weights : PooledWeights
-            The weights.
-
-        Returns
-        -------
-        PooledWeights
-            The weights.
-        """
+        """Return weights of another run under the prior of this one."""
         return replace(weights, pool_prior=self.pool_prior)
 
     def start(
         self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None
     ) -> PooledWeights:
-        """
-        Return weights to begin with.
-
-        Parameters
-        ----------
-        n_kernels : int
-            Number of kernels.
-        n_outputs : sequence of int
-            Number of outputs of each block.
-        priors : Priors
-            Priors of the precisions.
-        rng : Generator or None
-            Draws the weights from a normal distribution; equal weights without it.
-
-        Returns
-        -------
-        PooledWeights
-            The same weights for all blocks, squared means summing to 1, independent of each other.
-        """
+        """Return weights to begin with."""
         e = (np.ones(n_kernels) if rng is None else rng.standard_normal(n_kernels)) / np.sqrt(n_kernels)
         spread = np.full(n_kernels, 1.0 / n_kernels)
         variances = [np.concatenate([np.ones(count), spread]) for count in n_outputs]

@@ -155,43 +155,13 @@ class SpikeSlab:
         return middle | {"bias_precision": _update_bias_precision, "bias": _update_bias}
 
     def adopt(self, weights: SpikeSlabWeights) -> SpikeSlabWeights:
-        """
-        Return weights of another run under the prior of this one.
-
-        Parameters
-        ----------
-        weights : SpikeSlabWeights
-            The weights.
-
-        Returns
-        -------
-        SpikeSlabWeights
-            The weights.
-        """
+        """Return weights of another run under the prior of this one."""
         return replace(weights, share_prior=self.share_prior)
 
     def start(
         self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None
     ) -> SpikeSlabWeights:
-        """
-        Return weights to begin with.
-
-        Parameters
-        ----------
-        n_kernels : int
-            Number of kernels.
-        n_outputs : sequence of int
-            Number of outputs of each block.
-        priors : Priors
-            Priors of the precisions.
-        rng : Generator or None
-            Draws the weights from a normal distribution; equal weights without it.
-
-        Returns
-        -------
-        SpikeSlabWeights
-            All kernels on, with weights whose squared means sum to 1.
-        """
+        """Return weights to begin with."""
         shape, n_biases = (len(n_outputs), n_kernels), sum(n_outputs)
         size = np.ones(shape) if rng is None else rng.standard_normal(shape)
         omega = priors.kernel.posterior(0, np.zeros(len(n_outputs)))
