@@ -97,7 +97,8 @@ def _same_bound(session: Session, what: str) -> None:
     here. Where its root is 1e-4, a hundred samples and kernels take 1e-6 together, what bounds may be apart.
     """
     one, other = session.names["straight"], session.names["other"]
-    ratios = [block.state.pair.scale_ratio(block.gram) for model in (one, other) for block in _blocks(model)]
+    blocks = [block for model in (one, other) for block in _blocks(model)]
+    ratios = [block.posterior.sample.scale_ratio(block.gram, len(block.weights.mean)) for block in blocks]
     if np.finfo(np.float64).eps * np.sqrt(max(ratios)) <= _KNOWN_KERNELS:
         close(what, one.lower_bound_, other.lower_bound_, 1.0, _SAME_MODEL)
 
