@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -28,7 +29,6 @@ def test_every_python_that_is_promised_is_tested():
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / ".pre-commit-config.yaml"], ids=lambda path: path.name)
 def test_files_of_services_can_be_read(path):
-    yaml = pytest.importorskip("yaml", reason="PyYAML comes with the documentation's tools")
     assert yaml.safe_load(path.read_text(encoding="utf-8")).keys() >= ({"jobs"} if path in WORKFLOWS else {"repos"})
 
 
