@@ -211,7 +211,7 @@ class TestPrecomputed:
 
     @pytest.mark.parametrize("form", ["array", "stack", "list", "dict"])
     def test_every_form_equals_the_bank(self, form):
-        """Forms to the last bit; a bank holds powers of one matrix, which round differently, to a few digits less."""
+        """Forms to the last bit; the kernels of a bank are computed in another way, to a few digits less."""
         expected, given = BEMKLClassifier(BANK).fit(X, BINARY), BEMKLClassifier("precomputed").fit(self.stack, BINARY)
         model = BEMKLClassifier("precomputed").fit(self.forms(self.stack)[form], BINARY)
         new = self.forms(self.new)[form]
