@@ -7,12 +7,12 @@ import numpy as np
 from problems import located
 from scipy.optimize import brentq
 
+from bemkl._numerics.special import truncated_excess
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, Gaussian, Plain, Priors, Probit, Problem, State
 from bemkl.inference.start import placed_block
 from bemkl.inference.weights.free import independent_weights
 from bemkl.kernels import DenseStack
-from bemkl.special import truncated_excess
 
 FOLDER = Path(__file__).parent / "golden"
 OTHERS = ("truncated_normal_moments", "spikeslab")

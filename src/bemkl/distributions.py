@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma
 
+from bemkl._numerics.special import gamma_divergence, log_ndtr, truncated_entropy, truncated_excess, truncated_variance
 from bemkl.arrays import Array, finite_number
-from bemkl.special import gamma_divergence, log_ndtr, truncated_entropy, truncated_excess, truncated_variance
 
 
 class Precision(Protocol):

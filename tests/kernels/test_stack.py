@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bemkl import threads
+from bemkl._numerics import threads
 from bemkl.kernels import DenseStack
 from bemkl.kernels.stack import sum_of_squares
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from bemkl._numerics.threads import one_pool
 from bemkl.arrays import finite_number, whole_number
 from bemkl.estimators.progress import FitProgress
 from bemkl.exceptions import ConvergenceWarning
 from bemkl.inference import FitResult, Posterior, Problem, State, ascend
-from bemkl.threads import one_pool
 
 _PATIENCE = 0.1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bemkl.caching import lazy_property
+from bemkl._numerics.caching import lazy_property
 from bemkl.inference.factors.sample_weights import Kernels, find_root, sum_gram
 from bemkl.inference.protocols import AnyLikelihood, Likelihood, Stack, require_plug_in
 from bemkl.inference.rows import InMemory, Part, Rows

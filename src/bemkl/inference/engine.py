@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 
+from bemkl._numerics.threads import one_pool
 from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
@@ -18,7 +19,6 @@ from bemkl.inference.problem import Problem
 from bemkl.inference.start import first_state, handed_over, resumed
 from bemkl.inference.state import Posterior, State
 from bemkl.inference.updates import sweep_updates, update_output_target
-from bemkl.threads import one_pool
 
 Watch = Callable[[int, State, float], bool]
 """Looks on: number of the iteration (0 in a rehearsal), posterior and bound in; whether to stop out."""

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from bemkl._numerics.special import truncated_quantile
 from bemkl.arrays import Array
-from bemkl.special import truncated_quantile
 
 
 class Marginals(Protocol):

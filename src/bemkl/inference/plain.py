@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bemkl._numerics.linalg import Cholesky, refined_solve
 from bemkl.arrays import Array
 from bemkl.inference.block_state import BlockState
 from bemkl.inference.factors.intermediate import Intermediate, optimal_mean, optimal_spread
@@ -17,7 +18,6 @@ from bemkl.inference.matrices.per_output import PerOutput
 from bemkl.inference.moments import PairContext, WeightMoments
 from bemkl.inference.rows import MeanSums, Part, Rows, TargetSums, blocks_of, sums_of
 from bemkl.inference.strategies import PairStep
-from bemkl.linalg import Cholesky, refined_solve
 
 _MOST_STEPS = 3
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bemkl._numerics.threads import one_pool
 from bemkl.alignment import Ids, is_default, text_of
 from bemkl.arrays import Array, fraction
 from bemkl.kernels.building import Builder, build_matrices
@@ -21,7 +22,6 @@ from bemkl.kernels.scaling import SCALINGS, spherical
 from bemkl.kernels.specs import KernelSpec, distinct, gather
 from bemkl.kernels.stack import DenseStack
 from bemkl.kernels.views import Samples, is_views, read_samples
-from bemkl.threads import one_pool
 
 
 class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc,call-arg]  # no types

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bemkl._numerics.caching import lazy_property
 from bemkl.arrays import Array
-from bemkl.caching import lazy_property
 from bemkl.kernels.cholesky import compressed
 from bemkl.kernels.forms import Form, ThinFactors, hold
 from bemkl.kernels.stack import asymmetry, sum_of_squares

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bemkl.caching import lazy_property
+from bemkl._numerics.caching import lazy_property
 from bemkl.kernels.registry import KernelFunction, Matrix, find_kernel
 from bemkl.kernels.views import Groups, Samples
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk
 
+from bemkl._numerics.linalg import mirror
+from bemkl._numerics.threads import one_thread_is_enough
 from bemkl.arrays import Array, real_array, refuse_out_of_range
-from bemkl.linalg import mirror
-from bemkl.threads import one_thread_is_enough
 
 LARGE_KERNELS = "Divide such a kernel by its largest entry, or standardise the columns that it is made of."
 """What to do about kernels whose squares may not be numbers."""

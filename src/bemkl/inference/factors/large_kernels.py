@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr, solve_triangular
 
+from bemkl._numerics.linalg import Cholesky
 from bemkl.arrays import Array
-from bemkl.linalg import Cholesky
 
 NEEDS_ROOT = 1e9
 """`scale_ratio` from which the sum of squared kernels and precisions does not keep enough digits of both."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from bemkl._numerics.linalg import Cholesky
 from bemkl.arrays import Array
 from bemkl.inference.factors.large_kernels import NEEDS_ROOT, PrecisionFactor, RootFactor, qr_by_size, scale_ratio
 from bemkl.inference.rows import Part, blocks_of
-from bemkl.linalg import Cholesky
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
+from bemkl._numerics.caching import lazy_property
+from bemkl._numerics.special import inverse_mills, truncated_variance
 from bemkl.arrays import Array
-from bemkl.caching import lazy_property
 from bemkl.distributions import PointMass, Precision
 from bemkl.inference.likelihoods.probit import ProbitTargets, truncated_fit
 from bemkl.inference.likelihoods.targets import part_of
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
-from bemkl.special import inverse_mills, truncated_variance
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 _LOG_WEIGHTS = np.log(_WEIGHTS) + 0.5 * _NODES**2

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from bemkl._numerics.linalg import WAY_OUT, Cholesky, add_products
 from bemkl.arrays import Array
 from bemkl.inference.matrices.symmetric import Dense, InverseSolver, Solver, Squares, Symmetric
-from bemkl.linalg import WAY_OUT, Cholesky, add_products
 
 _FEW = 3
 """A factor pays while it has fewer columns than this part of its rows (derivation, section 6)."""

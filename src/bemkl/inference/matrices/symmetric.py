@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bemkl._numerics.linalg import Cholesky, inverse_and_logdet
 from bemkl.arrays import Array
-from bemkl.linalg import Cholesky, inverse_and_logdet
 
 
 class Symmetric(Protocol):
@@ -143,7 +143,7 @@ class Dense:
         return float(np.vdot(self.values, other.values)) if isinstance(other, Dense) else other.inner(self)
 
     def inverse_and_logdet(self, name: str, *, overwrite: bool = False) -> tuple[Dense, float]:
-        """Invert a positive definite matrix, as `bemkl.linalg.inverse_and_logdet` does."""
+        """Invert a positive definite matrix, as `bemkl._numerics.linalg.inverse_and_logdet` does."""
         inverse, logdet = inverse_and_logdet(self.values, name, overwrite=overwrite)
         return Dense(inverse), logdet
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bemkl._numerics.caching import lazy_property
+from bemkl._numerics.linalg import add_products
 from bemkl.arrays import Array
-from bemkl.caching import lazy_property
 from bemkl.inference.factors.intermediate import Spread, optimal_spread
 from bemkl.inference.matrices.per_output import PerOutput
 from bemkl.inference.moments import PairContext, Profile
-from bemkl.linalg import add_products
 
 _ACROSS = 0.5
 _ENOUGH = 32

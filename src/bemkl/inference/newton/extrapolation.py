@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bemkl._numerics.linalg import add_times
 from bemkl.arrays import Array
-from bemkl.linalg import add_times
 
 RELAXATION = 1.3
 """

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from bemkl._numerics.linalg import Cholesky, add_times
 from bemkl.arrays import Array
 from bemkl.inference.block_state import BlockState
 from bemkl.inference.newton.coupling import Coupling
 from bemkl.inference.newton.steps import Kept, Look, Solve
 from bemkl.inference.rows import Part, Rows
-from bemkl.linalg import Cholesky, add_times
 
 _NAME = "sample weights"
 _CLOSE = 0.3

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bemkl._numerics.linalg import add_times
 from bemkl.arrays import Array
 from bemkl.inference.moments import Profile
 from bemkl.inference.newton.coupling import Coupling, Energy, Samples
 from bemkl.inference.newton.extrapolation import beyond
 from bemkl.inference.rows import Part, Rows
-from bemkl.linalg import add_times
 
 Solve = Callable[[Array], Array]
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from bemkl._numerics.linalg import refined_solve
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
 from bemkl.inference.evidence import Evidence
@@ -17,7 +18,6 @@ from bemkl.inference.matrices.symmetric import total
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
 from bemkl.inference.strategies import WeightStep
-from bemkl.linalg import refined_solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)

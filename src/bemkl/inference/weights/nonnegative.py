@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import erfcx
 
+from bemkl._numerics.special import truncated_entropy, truncated_excess, truncated_variance
 from bemkl.arrays import Array, whole_number
 from bemkl.distributions import Gamma
 from bemkl.inference.evidence import Evidence
@@ -23,7 +24,6 @@ from bemkl.inference.weights.free import (
     update_bias_precision,
     update_kernel_precision,
 )
-from bemkl.special import truncated_entropy, truncated_excess, truncated_variance
 
 _SHALLOW = -5.0
 _ROOT = float(np.sqrt(2.0 / np.pi))

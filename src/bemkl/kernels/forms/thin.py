@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf
 
+from bemkl._numerics.caching import lazy_property
 from bemkl.arrays import Array, refuse_nonfinite
-from bemkl.caching import lazy_property
 from bemkl.kernels.compiled import compiled_loops
 from bemkl.kernels.forms.protocol import Positions
 from bemkl.kernels.stack import asymmetry

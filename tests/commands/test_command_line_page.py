@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from bemkl.commands.program import program
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def commands(page):

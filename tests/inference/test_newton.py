@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import VARIANTS, random_kernels, rows_of, twin
 from test_joint_means import expectations
 
+from bemkl._numerics.linalg import Cholesky
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import (
     DENSE,
@@ -38,7 +39,6 @@ from bemkl.inference.weights.newton import (
     update_kernel_precision_twice,
 )
 from bemkl.kernels import DenseStack
-from bemkl.linalg import Cholesky
 
 REGRESSIONS = [name for name, variant in VARIANTS.items() if set(variant.kinds) == {"r"}]
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import located, random_kernels, total
 
+from bemkl._numerics.linalg import Cholesky, add_products, add_times, inverse_and_logdet
+from bemkl._numerics.special import inverse_mills, log_ndtr, truncated_excess, truncated_variance
 from bemkl.distributions import Gamma, PointMass, TruncatedNormal
 from bemkl.inference import (
     DENSE,
@@ -31,8 +33,6 @@ from bemkl.inference import (
 )
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
-from bemkl.linalg import Cholesky, add_products, add_times, inverse_and_logdet
-from bemkl.special import inverse_mills, log_ndtr, truncated_excess, truncated_variance
 
 
 class TestTruncatedNormal:

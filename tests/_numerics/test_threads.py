@@ -5,11 +5,12 @@ from threading import Event, Thread, local
 import numpy as np
 import pytest
 
-from bemkl import BEMKLClassifier, threads
+from bemkl import BEMKLClassifier
+from bemkl._numerics import threads
+from bemkl._numerics.threads import _Pools, _pools, one_pool
 from bemkl.estimators import fitting
 from bemkl.inference import Block, FittedBlock, Probit, Problem, ascend, predict
 from bemkl.kernels import DenseStack
-from bemkl.threads import _Pools, _pools, one_pool
 
 SMALL, LARGE = 10, 10_000
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bemkl import BEMKLClassifier, KernelBank, KernelSpec, shared_kernels
+from bemkl._numerics.threads import _found_pools, _pools, one_pool
 from bemkl.estimators.sharing import Memo
-from bemkl.threads import _found_pools, _pools, one_pool
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 

@@ -1,0 +1,1 @@
+"""What the mathematics stands on: special functions, linear algebra, threads, properties computed once."""
