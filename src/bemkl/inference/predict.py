@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -280,7 +280,8 @@ def fitted_block(state: State, block: int = 0) -> FittedBlock:
     kernels, likelihood = here.block.kernels, here.block.likelihood.some(slice(0, 0))
     root = kernels.root if here.sample.scale_ratio(kernels.gram, kernels.n_kernels) > NEEDS_ROOT else None
     moments = state.weights.moments(block)
-    return FittedBlock(likelihood, kernels.gram, here.posterior(), moments, here.deviation(), root)
+    posterior = replace(here.posterior(), location=None)
+    return FittedBlock(likelihood, kernels.gram, posterior, moments, here.deviation(), root)
 
 
 def _check(problem: Problem, state: State, stack: Stack, block: int, predictive: str) -> None:
