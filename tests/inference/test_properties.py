@@ -24,7 +24,7 @@ from bemkl.inference import (
     run,
 )
 from bemkl.inference.matrices.joint import JointCovariance
-from bemkl.inference.start import blank_noise, handed_over
+from bemkl.inference.start import handed_over
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 
@@ -161,7 +161,7 @@ def test_scaling_the_responses_shifts_the_bound(start, c, pair):
     # What the preconditioner remembers has another unit: both runs begin without it.
     start_state = replace(start_state, blocks=(replace(start_state.blocks[0], helper=None),))
     (block,) = handed_over(other, start_state).blocks
-    block = replace(block, noise_precision=blank_noise(other.blocks[0]), seen=None)
+    block = replace(block, noise_precision=other.blocks[0].first_noise(), seen=None)
     moved_state = State((block,), moved)
     found, expected = run(other, moved_state, max_iter=10, tol=None), run(base, start_state, max_iter=10, tol=None)
     assert_allclose(found.lower_bounds, expected.lower_bounds - len(y) * np.log(c), rtol=1e-8, atol=1e-8)

@@ -29,10 +29,13 @@ from bemkl.inference import (
     SpikeSlab,
     initialise,
     iterate,
+    lower_bound_terms,
     run,
 )
+from bemkl.inference.matrices.symmetric import Dense
 from bemkl.inference.predict import fitted_block
 from bemkl.inference.rows import InMemory, Part, total
+from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
 
 CLOSE = 1e-12
@@ -232,3 +235,53 @@ def test_a_run_goes_on_from_what_a_model_keeps(kind):
     straight = run(problem, max_iter=300, tol=None)
     assert on.lower_bounds[0] >= begun.lower_bound - 1e-9 * abs(begun.lower_bound)
     assert_allclose(on.lower_bound, straight.lower_bound, rtol=1e-4)  # neither has quite settled
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(Pooled(), Pooled(Gamma(100.0, 100.0))), (SpikeSlab(), SpikeSlab((1.0, 50.0)))]
+)
+def test_a_run_goes_on_under_its_own_priors(old, new):
+    """Whether it begins with a state or with what a model keeps."""
+    problem = problem_of("binary and labels", pair=JointMeans(), weights=old, n_samples=40, n_basis=20)
+    begun = run(problem, max_iter=3, tol=None).state
+    changed = replace(problem, weights=new)
+    from_state, from_posterior = (run(changed, s, max_iter=200, tol=None) for s in (begun, begun.posterior()))
+    assert_allclose(from_state.lower_bound, from_posterior.lower_bound, rtol=1e-4)
+
+
+@pytest.mark.parametrize("pair", [Plain(), JointMeans()])
+def test_the_bound_is_exact_after_any_update_in_any_order(pair):
+    """What was seen with other kernel weights is looked at again."""
+    problem = problem_of(pair=pair, weights=Free())
+    state = run(problem, max_iter=2, tol=None).state
+    updates = sweep_updates(problem)
+    for name in reversed(updates):
+        state = updates[name](problem, state)
+        blind = replace(state, blocks=tuple(replace(here, seen=None) for here in state.blocks))
+        assert lower_bound_terms(problem, state) == lower_bound_terms(problem, blind), name
+
+
+def test_problems_states_and_results_can_be_sent():
+    result = run(problem_of(), max_iter=2, tol=None)
+    again = pickle.loads(pickle.dumps(result))
+    assert again.lower_bound == result.lower_bound
+    assert np.array_equal(again.state.weights.mean, result.state.weights.mean)
+
+
+def test_many_small_parts_do_not_keep_all_samples_as_sums():
+    """With 60 kernels and parts of 10 samples, sums over 150 samples have 60 columns and not 150."""
+    problem = problem_of(n_samples=150, n_basis=20, n_kernels=60, weights=SpikeSlab(), pair=JointMeans())
+    state = run(in_parts(problem, tuple(np.arange(1, 15) / 15)), max_iter=2, tol=None).state
+    (scatter,) = state.blocks[0].intermediate.sums.scatter
+    assert isinstance(scatter, Dense)
+
+
+def test_models_in_memory_keep_no_labels():
+    likelihood = fitted_block(run(problem_of(), max_iter=2, tol=None).state).likelihood
+    assert likelihood._sign.base is None
+
+
+@pytest.mark.parametrize("found", [[1.0], {"a": 1.0}])
+def test_sums_that_cannot_be_added_are_refused(found):
+    with pytest.raises(TypeError, match="sums of a task have to be numbers, arrays or tuples of them, got a"):
+        total([found, found])

@@ -29,7 +29,6 @@ from bemkl.inference import (
 )
 from bemkl.inference.rows import mean_sums, predictor
 from bemkl.inference.scale import _root, _scaled, starting_scale, update_scale
-from bemkl.inference.start import blank_noise
 from bemkl.kernels import DenseStack, paper_bank
 
 
@@ -157,7 +156,7 @@ def test_the_length_to_start_with():
 
 def test_the_noise_of_responses_counts():
     responses = 3.0 * LABELS
-    noise = blank_noise(many(Gaussian(responses)).blocks[0]).mean
+    noise = many(Gaussian(responses)).blocks[0].first_noise().mean
     assert starting_scale(many(Gaussian(responses))) == pytest.approx((20.0 / (1.0 + 9 * noise[0] * 0.7**2)) ** (1 / 3))
 
 

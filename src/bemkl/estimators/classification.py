@@ -104,7 +104,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         Number of iterations.
     converged_ : bool
         Whether the bound settled.
-    posterior_ : State or tuple of State
+    posterior_ : Posterior or tuple of Posterior
         The posterior; one a class where each has its own weights.
     landmarks_ : ndarray of int or None
         Rows that are landmarks.

@@ -101,7 +101,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         Number of iterations.
     converged_ : bool
         Whether the bound settled.
-    posterior_ : State or tuple of State
+    posterior_ : Posterior or tuple of Posterior
         The posterior; one a task where they are separate.
 
     Examples

@@ -92,7 +92,7 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         Number of iterations.
     converged_ : bool
         Whether the bound settled.
-    posterior_ : State
+    posterior_ : Posterior
         The posterior.
     landmarks_ : ndarray of int or None
         Rows that are landmarks.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bemkl._numerics.caching import lazy_property
-from bemkl.inference.factors.sample_weights import Kernels, find_root, sum_gram
+from bemkl.distributions import Precision
+from bemkl.inference.factors.sample_weights import Kernels
 from bemkl.inference.protocols import AnyLikelihood, Likelihood, Stack, require_plug_in
-from bemkl.inference.rows import InMemory, Part, Rows
+from bemkl.inference.rows import InMemory, Part, Rows, observe
 
 ASYMMETRY_TOLERANCE = 1e-6
 """Largest relative difference across the diagonal of a square training kernel."""
@@ -41,7 +44,7 @@ class Block:
     landmarks: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse parts that do not fit each other."""
+        """Refuse kernels and labels or responses that do not fit each other."""
         require_plug_in("stack", self.stack, Stack, "DenseStack(kernels)")
         require_plug_in("likelihood", self.likelihood, Likelihood, "Probit(y) or Gaussian(y)")
         _, n_samples, n_basis = self.stack.shape
@@ -85,5 +88,17 @@ class Block:
     @lazy_property
     def kernels(self) -> Kernels:
         """What the sample weights need of all kernels together."""
-        rows = self.rows()
-        return Kernels(self.shape[0], lambda: rows.run(sum_gram)[1], lambda: rows.run(find_root)[1].values)
+        return Kernels(self.rows(), self.shape[0])
+
+    def first_noise(self) -> Precision:
+        """
+        Return the factor of the noise precisions that goes with a predictor of zero.
+
+        Returns
+        -------
+        Precision
+            The factor.
+        """
+        nothing = np.zeros(self.n_outputs)
+        _, targets = self.rows().run(observe, np.zeros(self.shape[0]), nothing)
+        return self.likelihood.noise(targets.fit, nothing)

@@ -142,7 +142,7 @@ def iterate(
     ----------
     problem : Problem
         What is to be fitted.
-    state : State, optional
+    state : State or Posterior, optional
         Where to start; `initialise` makes a state without one.
     fresh : bool
         Whether that state is one that `initialise` made, so that the first sweep may do what it likes.
@@ -253,7 +253,7 @@ def ascend(
     ----------
     problem : Problem
         What is to be fitted.
-    state : State, optional
+    state : State or Posterior, optional
         Where to start: any posterior of the same problem. Without one, `initialise` makes it.
     rng : numpy.random.Generator, optional
         Draws for that start.
@@ -314,7 +314,7 @@ def run(
     ----------
     problem : Problem
         What is to be fitted.
-    state : State, optional
+    state : State or Posterior, optional
         Where to start: any posterior of the same problem. Without one, `initialise` makes it.
     max_iter : int
         Most iterations to do.

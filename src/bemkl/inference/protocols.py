@@ -90,7 +90,7 @@ class Likelihood(Protocol[TargetT, FitT]):
         """Derivatives of the bound in the means of the predictor, with optimal targets of (n_outputs,) precision."""
 
     def fit(self, targets: TargetT, mean: Array) -> FitT:
-        """Sum over the samples what noise and bound depend on, at (n_outputs, n_samples) means of the predictor."""
+        """Sum what noise and bound depend on, at (n_outputs, n_samples) means: numbers, arrays or tuples of them."""
 
     def noise(self, fit: FitT, variance: Array) -> Precision:
         """Return the factor of the noise precisions; variances of the predictor are summed, shape (n_outputs,)."""
@@ -115,18 +115,18 @@ class WeightPosterior(Protocol):
 
     @property
     def precision_mean(self) -> Array:
-        """Expected precisions of the kernel weights, shape (n_kernels,)."""
+        """Expected precisions of the kernel weights, shape (n_kernels,); asked of balanced families."""
 
     @property
     def mean_cost(self) -> float:
-        """Squared means of the kernel weights, summed with their expected precisions."""
+        """Squared means of the kernel weights, summed with their precisions; asked of balanced families."""
 
     @property
     def inclusion(self) -> Array | None:
         """Probabilities that kernels are on, shape (n_kernels,); None where all are."""
 
     def scaled(self, factor: float, *, spread: bool) -> WeightPosterior:
-        """Multiply the means of the kernel weights by a factor, and with the spread also deviations and precisions."""
+        """Multiply means by a factor, with the spread deviations and precisions too; asked of balanced families."""
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return this factor's named terms of the lower bound."""

@@ -41,8 +41,8 @@ class Part:
     def of(cls, stack: Stack, likelihood: AnyLikelihood, first: int = 0) -> Part:
         """Return samples of which nothing is known yet: a predictor of zero."""
         n_kernels, n_samples, _ = stack.shape
-        zeros = np.zeros((likelihood.n_outputs, n_kernels, n_samples))
-        return cls(stack, likelihood, likelihood.start(), zeros, zeros, first)
+        mean, projection = np.zeros((2, likelihood.n_outputs, n_kernels, n_samples))
+        return cls(stack, likelihood, likelihood.start(), mean, projection, first)
 
     @property
     def places(self) -> slice:
@@ -85,6 +85,8 @@ def added(one: Any, other: Any) -> Any:
     """Add two sums; tuples entry by entry."""
     if one is None:
         return None
+    if isinstance(one, list | dict):
+        raise TypeError(f"sums of a task have to be numbers, arrays or tuples of them, got a {type(one).__name__}.")
     if isinstance(one, tuple):
         entries = [added(*pair) for pair in zip(one, other, strict=True)]
         return type(one)(*entries) if hasattr(one, "_fields") else tuple(entries)
@@ -127,7 +129,7 @@ def no_matrix(size: int) -> Symmetric:
 
 
 def mean_sums(part: Part, dense: Sequence[bool]) -> MeanSums:
-    """Sum over the means of the intermediate outputs of a part; `dense` as in `thin.gram`, an output."""
+    """Sum over the means of the intermediate outputs of a part; `dense` as in `low_rank.gram`, an output."""
     apart = part.mean - part.projection
     return MeanSums(
         part.mean.sum(axis=2),

@@ -16,7 +16,6 @@ from bemkl.arrays import Array
 from bemkl.distributions import Gamma
 from bemkl.inference.priors import Priors
 from bemkl.inference.problem import Problem
-from bemkl.inference.rows import observe
 from bemkl.inference.state import State
 
 _LARGEST = 8.0
@@ -42,8 +41,7 @@ def starting_scale(problem: Problem) -> float:
     evidence = []
     for block in problem.blocks:
         n_outputs, n_samples = block.n_outputs, block.shape[1]
-        _, targets = block.rows().run(observe, np.zeros(problem.n_kernels), np.zeros(n_outputs))
-        tau = np.broadcast_to(block.likelihood.noise(targets.fit, np.zeros(n_outputs)).mean, (n_outputs,))
+        tau = np.broadcast_to(block.first_noise().mean, (n_outputs,))
         upsilon = problem.priors.intermediate.posterior(0, np.zeros(n_outputs)).mean
         evidence.append(tau * n_samples / upsilon)
     each, kernel = np.concatenate(evidence), problem.priors.kernel

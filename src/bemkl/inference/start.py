@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.distributions import PointMass, Precision
+from bemkl.distributions import PointMass
 from bemkl.inference.block import Block
 from bemkl.inference.block_state import BlockPosterior, BlockState
 from bemkl.inference.factors.intermediate import Intermediate, Spread, optimal_mean, optimal_spread
@@ -73,11 +73,11 @@ def resumed(problem: Problem, posterior: Posterior | State) -> State:
     Intermediate outputs and targets are where both together are best for all other factors: that is no step back.
     """
     check_fit(problem, posterior)
+    weights = problem.weights.adopt(posterior.weights)
     if isinstance(posterior, State):
         if all(here.block is block for here, block in zip(posterior.blocks, problem.blocks, strict=True)):
-            return replace(posterior, blocks=tuple(_at_home(problem, here) for here in posterior.blocks))
+            return State(tuple(_at_home(problem, here) for here in posterior.blocks), weights)
         posterior = posterior.posterior()
-    weights = problem.weights.adopt(posterior.weights)
     blocks = []
     for index, (block, kept) in enumerate(zip(problem.blocks, posterior.blocks, strict=True)):
         moments = weights.moments(index)
@@ -183,15 +183,9 @@ Signature = tuple[str, str, int, int, int]
 
 def _signature_of_block(problem: Problem, block: Block) -> Signature:
     (_, n_samples, n_basis), n_outputs = block.shape, block.n_outputs
-    noise = blank_noise(block)
+    none = block.likelihood.some(slice(0, 0))
+    noise = none.noise(none.fit(none.start(), np.zeros((n_outputs, 0))), np.zeros(n_outputs))
     return _kind(noise), _kind(problem.priors.intermediate), n_outputs, n_basis, n_samples
-
-
-def blank_noise(block: Block) -> Precision:
-    """Return the factor of the noise precisions that goes with a predictor of zero."""
-    n_kernels, n_outputs = block.shape[0], block.n_outputs
-    _, targets = block.rows().run(observe, np.zeros(n_kernels), np.zeros(n_outputs))
-    return block.likelihood.noise(targets.fit, np.zeros(n_outputs))
 
 
 def _signature(here: BlockPosterior | BlockState) -> Signature:

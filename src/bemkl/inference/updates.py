@@ -79,7 +79,9 @@ def update_output_target(problem: Problem, state: State) -> State:
 def _pair_update(step: PairStep) -> Update:
     def update_pair(problem: Problem, state: State) -> State:
         def update(index: int, here: BlockState) -> BlockState:
-            return replace(step(here, state.weights.moments(index)), seen=state.weights)
+            moved = step(here, state.weights.moments(index))
+            # Steps of intermediate outputs look at the targets again; those of sample weights alone need not.
+            return moved if moved.targets is here.targets else replace(moved, seen=state.weights)
 
         return _each_block(state, update)
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from bemkl._numerics.caching import lazy_property
 from bemkl._numerics.linalg import Cholesky
 from bemkl.arrays import Array
 from bemkl.inference.factors.large_kernels import NEEDS_ROOT, PrecisionFactor, RootFactor, qr_by_size, scale_ratio
-from bemkl.inference.rows import Part, blocks_of
+from bemkl.inference.rows import Part, Rows, blocks_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,20 +127,18 @@ class Root:
 class Kernels:
     """What the sample weights need of all kernels of a block together, each computed once."""
 
-    def __init__(self, n_kernels: int, gram: Callable[[], Array], root: Callable[[], Array]) -> None:
-        self.n_kernels = n_kernels
-        self._gram, self._root = gram, root
-        self._known: dict[str, Array] = {}
+    def __init__(self, rows: Rows, n_kernels: int) -> None:
+        self.n_kernels, self._rows = n_kernels, rows
 
-    @property
+    @lazy_property
     def gram(self) -> Array:
         """Sum C of the squared kernels, shape (n_basis, n_basis)."""
-        return self._known["gram"] if "gram" in self._known else self._known.setdefault("gram", self._gram())
+        return self._rows.run(sum_gram)[1]
 
-    @property
+    @lazy_property
     def root(self) -> Array:
         """Matrix S with SᵀS = C, shape (n_rows, n_basis): it has digits that C has lost."""
-        return self._known["root"] if "root" in self._known else self._known.setdefault("root", self._root())
+        return self._rows.run(find_root)[1].values
 
     def precision_factor(self, diagonal: Array, scale: float) -> PrecisionFactor:
         """Factor the inverse covariance of one output, by the root where the sum of squares loses digits."""

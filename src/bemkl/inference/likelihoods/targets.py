@@ -17,7 +17,7 @@ def part_of(likelihood: T, samples: slice, *names: str) -> T:
     """Return a likelihood of some samples: a copy whose arrays with these names have only those, on their last axis."""
     part = copy(likelihood)
     for name in names:
-        setattr(part, name, getattr(likelihood, name)[..., samples])
+        setattr(part, name, getattr(likelihood, name)[..., samples].copy())  # not a view of all samples
     return part
 
 

@@ -77,7 +77,9 @@ class LowRank:
         if not isinstance(other, LowRank):
             return other + self
         factor, core = np.hstack([self.factor, other.factor]), np.concatenate([self.core, other.core])
-        return LowRank(self.main + other.main, factor, core)
+        total = LowRank(self.main + other.main, factor, core)
+        # Sums of many would hold one column a sample in the end.
+        return total if pays(factor.shape) else Dense(np.asarray(total))
 
     def add_to(self, values: Array) -> None:
         """Add all numbers to an array, in place. Shapes: values (size, size)."""
