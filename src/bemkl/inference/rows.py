@@ -21,7 +21,7 @@ from bemkl.inference.protocols import AnyLikelihood, Stack, Targets
 
 T = TypeVar("T")
 
-_BLOCK_BYTES = 32 * 2**20
+_BLOCK_BYTES = 8 * 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -205,7 +205,8 @@ def finish_group(part: Part, outputs: slice, relaxation: float) -> tuple[Part, N
     projection += part.projection[outputs]
     if relaxation != 1.0:
         mean = beyond(part.mean[outputs], mean, relaxation)
-    return replace(part, work=replace(work, done=(*work.done, (mean, projection)))), None
+    done = (*work.done, (mean, projection))
+    return replace(part, work=replace(work, step=None, other=None, total=None, done=done)), None
 
 
 class Plane(NamedTuple):
