@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+
+import bemkl
 
 from .kernels import PARAMETERS
 from .options import VALUES
@@ -36,7 +39,8 @@ _FOREIGN = re.compile(
     r"|unsupported operand|not supported between|setting an array element|zero-size array|buffer",
     re.IGNORECASE,
 )
-_OURS, _CHECKS = "/bemkl/", "/sklearn/utils/"
+# A checkout may be called like the package: its own folder tells.
+_OURS, _CHECKS = f"{Path(bemkl.__file__).parent}{os.sep}", "/sklearn/utils/"
 
 
 @dataclass(frozen=True)
