@@ -13,7 +13,7 @@ from bemkl.arrays import Array
 from bemkl.inference.moments import Profile
 from bemkl.inference.newton.coupling import Coupling, Energy, Samples
 from bemkl.inference.newton.extrapolation import beyond
-from bemkl.inference.rows import Part, Rows
+from bemkl.inference.rows import Part, Rows, predictor
 
 Solve = Callable[[Array], Array]
 
@@ -76,13 +76,13 @@ class Look(NamedTuple):
 def look(part: Part, coupling: Coupling, moving_targets: bool) -> tuple[Part, Look]:
     """Build the quadratic model at the current means, with targets where they are or at their optimum."""
     weights, tau = coupling.context.weights, coupling.context.output_precision
-    predictor = weights.mean @ part.mean + weights.bias[:, None]
+    eta = predictor(part, weights.mean, weights.bias)
     if moving_targets:
-        profile = part.likelihood.profile(part.targets, tau, predictor)
+        profile = part.likelihood.profile(part.targets, tau, eta)
     else:
-        profile = fixed_profile(part.targets.target, tau, predictor)
+        profile = fixed_profile(part.targets.target, tau, eta)
     samples = Samples.of(coupling, profile.curvature)
-    left, right = samples.pull(profile, predictor)
+    left, right = samples.pull(profile, eta)
     coupled = samples.couple(part.projection)
     # With means of G at their optimum, this is how far they are from the projections.
     apart = np.matmul(coupling.context.intermediate_precision[:, None, None] * left, right)
@@ -94,9 +94,9 @@ def look(part: Part, coupling: Coupling, moving_targets: bool) -> tuple[Part, Lo
     return replace(part, work=Work(samples, (left, right), coupled)), found
 
 
-def fixed_profile(target: Array, tau: Array, predictor: Array) -> Profile:
+def fixed_profile(target: Array, tau: Array, eta: Array) -> Profile:
     """Return the bound's derivatives in the predictor with the targets where they are."""
-    return Profile(tau[:, None] * (target - predictor), np.broadcast_to(tau[:, None], predictor.shape))
+    return Profile(tau[:, None] * (target - eta), np.broadcast_to(tau[:, None], eta.shape))
 
 
 class Tried(NamedTuple):
