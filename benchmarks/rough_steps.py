@@ -32,9 +32,9 @@ from bemkl.inference import (
     Probit,
     Problem,
     ascend,
+    sample_weights,
 )
-from bemkl.inference.factors import sample_weights
-from bemkl.inference.newton import joint_means, preconditioner
+from bemkl.inference.newton import joint_means
 
 CASES = tuple(product(("dense", "sparse"), (0.1, 0.3, 1.0)))
 
@@ -81,7 +81,7 @@ def main() -> None:
 @contextmanager
 def exactly() -> Iterator[None]:
     """Take exact steps with new preconditioners."""
-    with patch.object(joint_means, "_MANY", np.inf), patch.object(preconditioner, "_CLOSE", -1.0):
+    with patch.object(joint_means, "_MANY", np.inf), patch.object(joint_means, "_CLOSE", -1.0):
         yield
 
 
@@ -96,10 +96,10 @@ def counted(problem: Problem) -> tuple[Any, Counter[str]]:
 
         return call
 
-    factor, solver = sample_weights.precision_factor, preconditioner.weigh
+    factor, solver = sample_weights.precision_factor, joint_means.weigh
     with (
         patch.object(sample_weights, "precision_factor", counting("a", factor)),
-        patch.object(preconditioner, "weigh", counting("p", solver)),
+        patch.object(joint_means, "weigh", counting("p", solver)),
     ):
         return ascend(problem), counts
 

@@ -8,7 +8,7 @@ from bemkl.distributions import PointMass
 from bemkl.estimators.parameters import gamma_prior
 from bemkl.inference import Block, FittedBlock, Plain, Priors, Probit, Problem, State, ascend, fitted_block
 from bemkl.inference.protocols import Stack
-from bemkl.inference.start import placed_block
+from bemkl.inference.state import placed_block
 from bemkl.inference.weights.free import independent_weights
 
 SWEEPS = 200

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from bemkl._numerics.special import truncated_excess
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, Gaussian, Plain, Priors, Probit, Problem, State
-from bemkl.inference.start import placed_block
+from bemkl.inference.state import placed_block
 from bemkl.inference.weights.free import independent_weights
 from bemkl.kernels import DenseStack
 

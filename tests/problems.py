@@ -8,7 +8,7 @@ from reference import SlowBlock, SlowModel
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, Gaussian, Multinomial, Plain, Priors, Probit, Problem, State
 from bemkl.inference.likelihoods.semi_supervised import SemiSupervisedProbit
-from bemkl.inference.start import placed_block
+from bemkl.inference.state import placed_block
 from bemkl.inference.weights.free import independent_weights
 from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
 

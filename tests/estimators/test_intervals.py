@@ -8,7 +8,7 @@ from scipy.stats import truncnorm
 
 from bemkl import BEMKLClassifier, BEMKLMultiTask, KernelBank, KernelSpec, load_model, save_model
 from bemkl._numerics.special import log_ndtr, truncated_quantile
-from bemkl.inference.marginals import SpikesAndSlabs, TruncatedNormals
+from bemkl.inference.moments import SpikesAndSlabs, TruncatedNormals
 
 rng = np.random.default_rng(3)
 X = rng.uniform(-2.0, 2.0, size=(80, 4))

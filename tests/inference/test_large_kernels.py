@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec
 from bemkl._numerics.linalg import Cholesky
 from bemkl.inference import Block, Gaussian, JointMeans, NewtonMeans, Plain, Priors, Problem, run
-from bemkl.inference.factors.large_kernels import NEEDS_ROOT, RootFactor, scale_ratio
+from bemkl.inference.sample_weights import NEEDS_ROOT, RootFactor, scale_ratio
 from bemkl.kernels import DenseStack
 
 

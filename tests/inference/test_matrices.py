@@ -22,14 +22,12 @@ from bemkl.inference import (
     Priors,
     Probit,
     Problem,
+    matrices,
     predict,
     run,
 )
-from bemkl.inference.matrices import low_rank
-from bemkl.inference.matrices.joint import JointCovariance, JointPrecision
-from bemkl.inference.matrices.low_rank import LowRank, gram
-from bemkl.inference.matrices.per_output import PerOutput
-from bemkl.inference.matrices.symmetric import Dense, total
+from bemkl.inference.covariances import JointCovariance, JointPrecision, PerOutput
+from bemkl.inference.matrices import Dense, LowRank, gram, total
 from bemkl.kernels import DenseStack
 
 RNG = np.random.default_rng(0)
@@ -220,7 +218,7 @@ def test_fits_are_those_of_dense_matrices(monkeypatch, strategy, likelihood, pri
     problem = Problem([block], Priors(kernel=prior, intermediate=intermediate), pair=pair, weights=weights)
     results = []
     for few in (1, np.inf):
-        monkeypatch.setattr(low_rank, "_FEW", few)
+        monkeypatch.setattr(matrices, "_FEW", few)
         result = run(problem, max_iter=6, tol=None)
         assert isinstance(result.state.weights.covariance.kernels, LowRank if few == 1 else Dense)
         assert isinstance(result.state.blocks[0].intermediate.spread.covariance[0], LowRank if few == 1 else Dense)
@@ -245,7 +243,7 @@ def test_a_plain_state_of_one_form_goes_on_in_the_other(monkeypatch):
     problem = replace(problem, weights=NewtonWeights())
     through = run(problem, max_iter=4, tol=None)
     half = run(problem, max_iter=2, tol=None).state
-    monkeypatch.setattr(low_rank, "_FEW", np.inf)
+    monkeypatch.setattr(matrices, "_FEW", np.inf)
     assert_allclose(run(problem, half, max_iter=2, tol=None).lower_bound, through.lower_bound, rtol=1e-10)
 
 

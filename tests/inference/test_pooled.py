@@ -27,7 +27,7 @@ from bemkl.inference import (
     run,
     sweep,
 )
-from bemkl.inference.newton.extrapolation import beyond
+from bemkl.inference.newton.steps import beyond
 from bemkl.inference.rows import predictor
 from bemkl.kernels import DenseStack
 

@@ -32,7 +32,7 @@ from bemkl.inference import (
     lower_bound_terms,
     run,
 )
-from bemkl.inference.matrices.symmetric import Dense
+from bemkl.inference.matrices import Dense
 from bemkl.inference.predict import fitted_block
 from bemkl.inference.rows import InMemory, Part, total
 from bemkl.inference.updates import sweep_updates

@@ -13,7 +13,7 @@ from test_weights import assert_no_update_falls
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, Plain, Priors, Probit, Problem, State, initialise, predict, run, sweep
 from bemkl.inference.bound import lower_bound_terms
-from bemkl.inference.start import placed_block
+from bemkl.inference.state import placed_block
 from bemkl.inference.updates import sweep_updates
 from bemkl.inference.weights.factorized import Factorized
 from bemkl.inference.weights.spike_slab import SpikeSlab

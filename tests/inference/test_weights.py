@@ -32,7 +32,7 @@ from bemkl.inference import (
     sweep,
 )
 from bemkl.inference.rows import put
-from bemkl.inference.start import look_again
+from bemkl.inference.state import look_again
 from bemkl.inference.updates import sweep_updates
 from bemkl.inference.weights.free import precision_of, pull_of
 from bemkl.inference.weights.nonnegative import nonnegative_weights

@@ -25,7 +25,7 @@ from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, re
 from bemkl.estimators.summary import as_table, selected, weight_intervals, weight_rows
 from bemkl.inference import Block, FitResult, FittedBlock, Posterior, Prediction, Problem, fitted_block
 from bemkl.inference.protocols import AnyLikelihood
-from bemkl.inference.start import check_fit
+from bemkl.inference.state import check_fit
 from bemkl.kernels import DenseStack, KernelStack, stack_kernels
 from bemkl.kernels.views import count_samples, is_views, read_samples
 

@@ -5,8 +5,7 @@ A `Problem` is a list of `Block` objects (kernels and a likelihood), priors and 
 applies it, `lower_bound_terms` takes the bound apart.
 """
 
-from bemkl.inference.block import Block
-from bemkl.inference.block_state import BlockPosterior
+from bemkl.inference.block import Block, BlockPosterior
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
 from bemkl.inference.likelihoods import Gaussian, Multinomial, Probit, SemiSupervisedProbit

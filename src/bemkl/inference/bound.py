@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bemkl.inference.block_state import BlockState
+from bemkl.inference.block import BlockState
 from bemkl.inference.problem import Problem
 from bemkl.inference.state import State
 

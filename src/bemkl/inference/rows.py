@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.matrices.low_rank import gram
-from bemkl.inference.matrices.symmetric import Symmetric
+from bemkl.inference.matrices import Symmetric, gram
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.protocols import AnyLikelihood, Stack, Targets
 
@@ -129,7 +128,7 @@ def no_matrix(size: int) -> Symmetric:
 
 
 def mean_sums(part: Part, dense: Sequence[bool]) -> MeanSums:
-    """Sum over the means of the intermediate outputs of a part; `dense` as in `low_rank.gram`, an output."""
+    """Sum over the means of the intermediate outputs of a part; `dense` as in `matrices.gram`, an output."""
     apart = part.mean - part.projection
     return MeanSums(
         part.mean.sum(axis=2),

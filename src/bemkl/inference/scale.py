@@ -20,37 +20,6 @@ from bemkl.inference.state import State
 
 _LARGEST = 8.0
 
-_MANY = 40
-_SHARE = 0.2
-_BALANCE = 20.0
-_SHORT = 0.5
-
-
-def starting_scale(problem: Problem) -> float:
-    r"""
-    Length of the vector of kernel weights to start with (derivation, section 5).
-
-    .. math:: \lVert\tilde{\boldsymbol e}\rVert = \Big(\frac{20}{\tilde\omega + \tilde\tau N/\tilde\upsilon}\Big)^{1/3}
-
-    with the mean over the outputs in the denominator; at most 1/2 under a sparse prior, at most 1 where several
-    outputs share the weights, and 1 for few kernels: less than 40, or than a fifth of the samples.
-    """
-    most_samples = max(block.shape[1] for block in problem.blocks)
-    if problem.n_kernels < max(_MANY, _SHARE * most_samples):
-        return 1.0
-    evidence = []
-    for block in problem.blocks:
-        n_outputs, n_samples = block.n_outputs, block.shape[1]
-        tau = np.broadcast_to(block.first_noise().mean, (n_outputs,))
-        upsilon = problem.priors.intermediate.posterior(0, np.zeros(n_outputs)).mean
-        evidence.append(tau * n_samples / upsilon)
-    each, kernel = np.concatenate(evidence), problem.priors.kernel
-    length = float(np.cbrt(_BALANCE / (np.mean(kernel.mean) + each.mean())))
-    # With a smaller shape of its precision's prior, a weight has no expected size.
-    if np.mean(np.asarray(kernel.shape)) < 0.5:
-        return min(length, _SHORT)
-    return length if len(each) == 1 else min(length, 1.0)
-
 
 def update_scale(problem: Problem, state: State) -> State:
     """Move all factors to the best common scale; the bound cannot fall."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bemkl.inference.block_state import BlockState
+from bemkl.inference.block import BlockState
 from bemkl.inference.problem import Problem
 from bemkl.inference.scale import update_scale
 from bemkl.inference.state import State

@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator
 
 from bemkl.distributions import Gamma, PointMass
 from bemkl.exceptions import ModelFileError
-from bemkl.inference.matrices.low_rank import LowRank
-from bemkl.inference.matrices.symmetric import Dense
+from bemkl.inference.matrices import Dense, LowRank
 from bemkl.persistence.layout import APART, FITTED, OPTIONAL, PLAIN, PLUG_INS, SHAPES
 from bemkl.persistence.relations import RELATIONS
 

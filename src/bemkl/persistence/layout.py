@@ -31,13 +31,11 @@ from bemkl.inference import (
     Probit,
     SemiSupervisedProbit,
 )
-from bemkl.inference.factors.sample_weights import SampleWeights
-from bemkl.inference.marginals import Marginals, SpikesAndSlabs, TruncatedNormals
-from bemkl.inference.matrices.joint import JointCovariance
-from bemkl.inference.matrices.low_rank import LowRank
-from bemkl.inference.matrices.symmetric import Dense, Symmetric
-from bemkl.inference.moments import WeightMoments
+from bemkl.inference.covariances import JointCovariance
+from bemkl.inference.matrices import Dense, LowRank, Symmetric
+from bemkl.inference.moments import Marginals, SpikesAndSlabs, TruncatedNormals, WeightMoments
 from bemkl.inference.protocols import Likelihood, WeightPosterior
+from bemkl.inference.sample_weights import SampleWeights
 from bemkl.inference.weights.free import FreeWeights
 from bemkl.inference.weights.pooled import PooledWeights
 from bemkl.inference.weights.spike_slab import SpikeSlabWeights

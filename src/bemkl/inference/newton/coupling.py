@@ -10,8 +10,8 @@ import numpy as np
 from bemkl._numerics.caching import lazy_property
 from bemkl._numerics.linalg import add_products
 from bemkl.arrays import Array
-from bemkl.inference.factors.intermediate import Spread, optimal_spread
-from bemkl.inference.matrices.per_output import PerOutput
+from bemkl.inference.covariances import PerOutput
+from bemkl.inference.intermediate import Spread, optimal_spread
 from bemkl.inference.moments import PairContext, Profile
 
 _ACROSS = 0.5

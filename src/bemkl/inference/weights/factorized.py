@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bemkl.inference.evidence import Evidence
-from bemkl.inference.matrices.joint import JointCovariance
+from bemkl.inference.covariances import JointCovariance
 from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import WeightStep
+from bemkl.inference.strategies import Evidence, WeightStep
 from bemkl.inference.weights.free import (
     Free,
     FreeWeights,

@@ -12,12 +12,11 @@ import numpy as np
 from bemkl._numerics.linalg import refined_solve
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
-from bemkl.inference.evidence import Evidence
-from bemkl.inference.matrices.joint import JointCovariance, JointPrecision
-from bemkl.inference.matrices.symmetric import total
+from bemkl.inference.covariances import JointCovariance, JointPrecision
+from bemkl.inference.matrices import total
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import WeightStep
+from bemkl.inference.strategies import Evidence, WeightStep
 
 
 @dataclass(frozen=True, slots=True, eq=False)

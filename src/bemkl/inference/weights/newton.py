@@ -9,10 +9,9 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
-from bemkl.inference.evidence import Evidence
-from bemkl.inference.newton.extrapolation import RELAXATION, beyond
+from bemkl.inference.newton.steps import RELAXATION, beyond
 from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import WeightStep
+from bemkl.inference.strategies import Evidence, WeightStep
 from bemkl.inference.weights.free import Free, FreeWeights, precision_of, pull_of, update_bias_precision
 
 _BOLDEST = 10.0

@@ -9,14 +9,12 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
-from bemkl.inference.evidence import Evidence
-from bemkl.inference.matrices.joint import JointCovariance, JointPrecision
-from bemkl.inference.matrices.low_rank import LowRank
-from bemkl.inference.matrices.symmetric import Dense, Symmetric
+from bemkl.inference.covariances import JointCovariance, JointPrecision
+from bemkl.inference.matrices import Dense, LowRank, Symmetric
 from bemkl.inference.moments import WeightMoments
-from bemkl.inference.newton.extrapolation import beyond
+from bemkl.inference.newton.steps import beyond
 from bemkl.inference.priors import DENSE, Priors
-from bemkl.inference.strategies import WeightStep
+from bemkl.inference.strategies import Evidence, WeightStep
 from bemkl.inference.weights.newton import fixed_point
 
 

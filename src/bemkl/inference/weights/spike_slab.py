@@ -10,12 +10,10 @@ from scipy.special import betaln, digamma, expit, xlogy
 
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma
-from bemkl.inference.evidence import Evidence
-from bemkl.inference.marginals import SpikesAndSlabs
-from bemkl.inference.matrices.low_rank import LowRank
-from bemkl.inference.moments import WeightMoments
+from bemkl.inference.matrices import LowRank
+from bemkl.inference.moments import SpikesAndSlabs, WeightMoments
 from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import WeightStep
+from bemkl.inference.strategies import Evidence, WeightStep
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.inference.matrices.per_output import PerOutput
-from bemkl.inference.matrices.symmetric import Symmetric
+from bemkl.inference.covariances import PerOutput
+from bemkl.inference.matrices import Symmetric
 from bemkl.inference.moments import PairContext
 from bemkl.inference.rows import MeanSums
 

@@ -1,1 +1,0 @@
-"""Matrices between the kernels, in the form that pays: all numbers, or a diagonal plus thin factors."""
