@@ -200,14 +200,18 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         for first in range(0, samples.n_samples, max(1, step)):
             rows = slice(first, min(first + step, samples.n_samples))
             kernels = np.empty((n_kernels, rows.stop - rows.start, n_basis), dtype=samples.dtype)
-            for group, (points, present), out in zip(self.groups_, read, _parts(kernels, self.groups_), strict=True):
+            own = np.empty(kernels.shape[:2])
+            places = zip(_parts(kernels, self.groups_), _parts(own, self.groups_), strict=True)
+            for group, (points, present), (out, diagonal) in zip(self.groups_, read, places, strict=True):
                 values = out if out.dtype == np.float64 else np.empty(out.shape)
                 group.fill(values, points[rows], present[rows])
+                diagonals = group.diagonals(points[rows], present[rows])
+                diagonal[:] = group.scaled_diagonals(values, diagonals, present[rows])
                 if self.scaling is not None:
-                    group.scale(values, group.diagonals(points[rows], present[rows]), present[rows])
+                    group.scale(values, diagonals, present[rows])
                 group.store(values, out)
             ids = None if samples.ids is None else samples.ids[rows]
-            yield KernelStack.from_dense(DenseStack(kernels), self.kernel_names_, ids, self._basis_ids)
+            yield KernelStack.from_dense(DenseStack(kernels, own=own), self.kernel_names_, ids, self._basis_ids)
 
     def mean_similarity(self, X: Any) -> Callable[[int], Array]:
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,12 @@ class FactoredStack:
         for positions, form in self._forms:
             sizes[positions] = form.sizes
         return sizes
+
+    def each(self) -> Iterator[tuple[int, Array | None, npt.NDArray[Any] | None]]:
+        """Yield the place of each kernel, with its (n_rows, n_samples) factor Z of ZᵀZ or, without one, its matrix."""
+        for positions, form in self._forms:
+            for position, (factor, matrix) in zip(positions, form.each(), strict=True):
+                yield int(position), factor, matrix
 
     def rows(self, chosen: slice) -> Array:
         """Form some rows of every kernel. Shapes: returns (n_kernels, n_chosen, n_basis)."""

@@ -122,6 +122,20 @@ class FittedGroup:
                 kernel[:] = scaled
         self._drop_missing(out, present)
 
+    def scaled_diagonals(self, kernels: Any, diagonals: Any, present: Array) -> Array:
+        """
+        Values k(x, x) of some points after scaling, from those before it and the kernels before it.
+
+        Shapes: kernels (n_members, n_samples, n_basis), diagonals (n_members, n_samples), present (n_samples,); returns
+        (n_members, n_samples).
+        """
+        if self.scalings is None:
+            return np.array(diagonals)
+        with np.errstate(all="ignore"):
+            parts = zip(self.scalings, kernels, diagonals, strict=True)
+            scaled: Array = present * np.array([scaling.apply_to_diagonal(*values) for scaling, *values in parts])
+        return scaled
+
     def diagonals(self, points: Any, present: Array) -> list[Array]:
         """
         Values k(x, x) of some points, a kernel at a time.

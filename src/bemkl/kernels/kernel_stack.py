@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
-from bemkl.arrays import explained, real_array, refuse_out_of_range
+from bemkl.arrays import Array, explained, real_array, refuse_out_of_range
 from bemkl.kernels.factored import FactoredStack, Gathering
 from bemkl.kernels.stack import LARGE_KERNELS, DenseStack
 from bemkl.kernels.views import is_views
@@ -70,6 +70,7 @@ class KernelStack:
                 )
         self._matrices: list[npt.NDArray[Any]] | npt.NDArray[Any] = read
         self._names = tuple(names)
+        self._own: Array | None = None
         self._rows: Index = np.arange(read[0].shape[0])
         self._columns: Index = np.arange(read[0].shape[1])
 
@@ -99,6 +100,7 @@ class KernelStack:
         result = cls(list(stack.values), names)
         result._matrices = stack.values
         result._row_ids, result._column_ids = row_ids, column_ids
+        result._own = stack.own
         return result
 
     @property
@@ -152,6 +154,7 @@ class KernelStack:
         parts[place : place + len(gaps)] = [slice(None)] * (3 - len(parts) + len(gaps))
         kernels = _positions(self._by_name(parts[2]), len(self._names))
         result = object.__new__(KernelStack)
+        result._own = None if self._own is None else self._own[kernels]
         whole = np.array_equal(kernels, np.arange(len(self._names)))
         result._matrices = self._matrices if whole else [self._matrices[m] for m in kernels]
         result._names, result._named = tuple(self._names[m] for m in kernels), self._named
@@ -179,12 +182,12 @@ class KernelStack:
         if isinstance(self._matrices, np.ndarray) and self._matrices.shape == (n_kernels, n_samples, n_basis):
             whole = np.array_equal(self._rows, np.arange(n_samples))
             if whole and np.array_equal(self._columns, np.arange(n_basis)):
-                return DenseStack(self._matrices)
+                return DenseStack(self._matrices, own=self._own)
         values = np.empty((n_kernels, n_samples, n_basis), dtype=self.dtype)
         for out, matrix, name in zip(values, self._matrices, self._names, strict=True):
             out[:] = matrix[np.ix_(self._rows, self._columns)]
             refuse_out_of_range(f"kernels, {name!r}", out, LARGE_KERNELS)
-        return DenseStack(values)
+        return DenseStack(values, own=None if self._own is None else self._own[:, self._rows])
 
     def factored(self, tolerance: float) -> FactoredStack:
         """

@@ -2,8 +2,9 @@
 Scaling of kernel matrices: fitted on the training kernel, applied to it and to the kernels of new samples alike.
 
 Every scaling has a function that takes a `Summary` of the square training kernel and returns the fitted scaling, and
-two methods: ``apply(kernel, diagonal)`` takes a kernel between any rows and the training samples, with the values
-k(x, x) of those rows; ``apply_to_factor(factor, diagonal, basis)`` does the same to a factor of such a kernel.
+three methods: ``apply(kernel, diagonal)`` takes a kernel between any rows and the training samples, with the values
+k(x, x) of those rows; ``apply_to_diagonal(kernel, diagonal)`` does the same to these values, and
+``apply_to_factor(factor, diagonal, basis)`` to a factor of such a kernel.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ class Scaling(Protocol):
 
     def apply(self, kernel: Array, diagonal: Array) -> Array:
         """Scale the (n_samples, n_train) kernel of rows whose k(x, x) are in the (n_samples,) diagonal."""
+
+    def apply_to_diagonal(self, kernel: Array, diagonal: Array) -> Array:
+        """Scale these (n_samples,) values, given the (n_samples, n_train) kernel as it was before."""
 
     def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
         """Scale the (rank, n_samples) factor of such rows; the training samples have the (rank, n_train) basis."""
@@ -116,6 +120,10 @@ class Spherical:
         unit = (diagonal == 1.0).all() and (self.diagonal == 1.0).all()
         return kernel if unit else spherical(kernel, diagonal, self.diagonal)
 
+    def apply_to_diagonal(self, kernel: Array, diagonal: Array) -> Array:
+        """Return ones; zeros of points without length. Shapes: kernel (n_samples, n_train), diagonal (n_samples,)."""
+        return (diagonal > 0.0).astype(np.float64)
+
     def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
         """
         Divide by the norms.
@@ -150,6 +158,12 @@ class Centred:
         """
         row_means, mean = kernel[:, self.present].mean(axis=1), self.column_means[self.present].mean()
         centred: Array = kernel - row_means[:, None] - self.column_means + mean
+        return centred
+
+    def apply_to_diagonal(self, kernel: Array, diagonal: Array) -> Array:
+        """Subtract the means. Shapes: kernel (n_samples, n_train), diagonal (n_samples,); returns (n_samples,)."""
+        row_means, mean = kernel[:, self.present].mean(axis=1), self.column_means[self.present].mean()
+        centred: Array = diagonal - 2.0 * row_means + mean
         return centred
 
     def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
@@ -187,6 +201,10 @@ class Divided:
         Shapes: kernel (n_samples, n_train), diagonal (n_samples,); returns (n_samples, n_train).
         """
         return kernel / self.size if self.size > 0.0 else kernel
+
+    def apply_to_diagonal(self, kernel: Array, diagonal: Array) -> Array:
+        """Divide by the number. Shapes: kernel (n_samples, n_train), diagonal (n_samples,); returns (n_samples,)."""
+        return diagonal / self.size if self.size > 0.0 else diagonal
 
     def apply_to_factor(self, factor: Array, diagonal: Array, basis: Array) -> Array:
         """

@@ -27,6 +27,8 @@ class DenseStack:
         Entry (m, i, d) is the similarity of sample i to basis point d under kernel m. The basis points are the training
         samples, in their order, unless landmarks are used. A float32 array is kept as it is; all arithmetic is
         done in float64, a kernel at a time.
+    own : ndarray of shape (n_kernels, n_samples), optional
+        Similarities of the samples to themselves, where they are known.
 
     Examples
     --------
@@ -39,7 +41,7 @@ class DenseStack:
             [6., 6., 6.]]])
     """
 
-    def __init__(self, kernels: npt.ArrayLike) -> None:
+    def __init__(self, kernels: npt.ArrayLike, *, own: Array | None = None) -> None:
         values = real_array("kernels", kernels)
         if values.ndim != 3 or 0 in values.shape:
             raise ValueError(
@@ -51,6 +53,7 @@ class DenseStack:
         refuse_out_of_range("kernels", values, LARGE_KERNELS)
         self._values: npt.NDArray[Any] = np.ascontiguousarray(values)
         self._gram: Array | None = None
+        self.own = own
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -147,6 +150,11 @@ class DenseStack:
         Shapes: weights (n_kernels,); returns (n_samples, n_basis).
         """
         return self.combine(weights)
+
+    def each(self) -> Iterator[tuple[int, Array | None, npt.NDArray[Any] | None]]:
+        """Yield the place of each kernel, with no factor, and its matrix."""
+        for m, kernel in enumerate(self._values):
+            yield m, None, kernel
 
     def rows(self, chosen: slice) -> Array:
         """Return some rows of every kernel. Shapes: returns (n_kernels, n_chosen, n_basis)."""

@@ -83,6 +83,10 @@ class Full:
         """Return some rows of the matrix. Shapes: returns (1, n_chosen, n_basis)."""
         return self.matrix[None, chosen].astype(np.float64, copy=False)
 
+    def each(self) -> Iterator[tuple[Array | None, npt.NDArray[Any] | None]]:
+        """Yield the matrix."""
+        yield None, self.matrix
+
     def _times(self, vectors: Array) -> Array:
         """Multiply rows with the matrix. Shapes: vectors (n_outputs, n_samples); returns (n_outputs, n_basis)."""
         if self.symmetric and len(vectors) == 1:

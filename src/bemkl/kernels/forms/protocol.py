@@ -49,6 +49,9 @@ class Form(Protocol):
     def rows(self, chosen: slice) -> Array:
         """Return some rows of every kernel, shape (n_kernels, n_chosen, n_basis)."""
 
+    def each(self) -> Iterator[tuple[Array | None, npt.NDArray[Any] | None]]:
+        """Yield each kernel as an (n_rows, n_samples) factor Z of ZᵀZ or, where there is none, as a matrix."""
+
 
 class MatrixForm(Form, Protocol):
     """A form that a matrix may be held in, wherever it comes from."""

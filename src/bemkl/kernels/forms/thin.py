@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf
 
@@ -167,6 +168,14 @@ class ThinFactors:
     def rows(self, chosen: slice) -> Array:
         """Form some rows of every kernel. Shapes: returns (n_kernels, n_chosen, n_basis)."""
         return np.stack([self.left[rows, chosen].T @ self.right[rows] for rows in self._blocks])
+
+    def each(self) -> Iterator[tuple[Array | None, npt.NDArray[Any] | None]]:
+        """Yield the factor of each kernel, or its matrix where rows and columns have factors of their own."""
+        for rows in self._blocks:
+            if self.left is self.right:
+                yield self.left[rows], None
+            else:
+                yield None, self.left[rows].T @ self.right[rows]
 
     @lazy_property
     def _ranks(self) -> Positions:

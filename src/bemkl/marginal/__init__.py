@@ -1,0 +1,1 @@
+"""The marginal posterior: sample weights integrated out, kernel weights by their evidence."""

@@ -1,0 +1,109 @@
+r"""
+The Gaussian posterior of a predictor with a given covariance.
+
+Exact for Gaussian noise. For other log-concave likelihoods it is the normal distribution of mean
+:math:`\mathbf{C}\boldsymbol\alpha` and covariance :math:`(\mathbf{C}^{-1} + \mathbf{R})^{-1}` with the highest lower
+bound of the evidence,
+
+.. math:: \sum_i E \log p(y_i \mid \eta_i) - \tfrac12 \big(\boldsymbol\alpha^\top\mathbf{C}\boldsymbol\alpha
+          - \sum_i r_i V_{ii} + \log|\mathbf{I} + \mathbf{R}^{1/2}\mathbf{C}\mathbf{R}^{1/2}|\big)
+
+where :math:`r_i = -E\,\partial^2 \log p` and :math:`\alpha_i = E\,\partial \log p` (docs/marginal.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bemkl.arrays import Array
+from bemkl.marginal.covariance import Condition, Covariance
+from bemkl.marginal.likelihoods import Expected, Likelihood
+
+_MOST_STEPS = 100
+_SETTLED = 1e-9
+"""Change of the bound, a sample, at which the inner steps end: its gradient is used as if they had ended."""
+_SHORTEST = 1e-3
+_LEAST_CURVATURE = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sites:
+    """Gaussian pseudo-observations that stand for the likelihood."""
+
+    precision: Array  # (n_samples,): their precisions r
+    pull: Array  # (n_samples, n_outputs): precisions times locations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Approximation:
+    """The posterior of a predictor."""
+
+    sites: Sites
+    condition: Condition
+    expected: Expected
+    bound: float  # evidence for Gaussian noise, else a lower bound of it
+    steps: int  # conditions computed on the way
+
+    def left_out(self) -> tuple[Array, Array]:
+        """
+        Return means and variances of the predictor at each sample given the other ones, in closed form.
+
+        Shapes: returns mean (n_samples, n_outputs), variance (n_samples,).
+        """
+        variance = np.maximum(self.condition.variance, np.finfo(np.float64).tiny)
+        precision = np.maximum(1.0 / variance - self.sites.precision, 1e-12 / variance)
+        mean = (self.condition.mean / variance[:, None] - self.sites.pull) / precision[:, None]
+        return mean, 1.0 / precision + self.condition.remainder
+
+
+def approximate(
+    covariance: Covariance, likelihood: Likelihood, parameters: Array, start: Sites | None = None
+) -> Approximation:
+    """
+    Find the best Gaussian posterior; every accepted step raises the bound.
+
+    Shapes: parameters (n_parameters,).
+    """
+    if start is None:
+        n_samples, n_outputs = likelihood.n_samples, likelihood.n_outputs
+        start = _aimed_at(
+            likelihood.expected(parameters, np.zeros((n_samples, n_outputs)), covariance.prior_variance), 0.0
+        )
+    elif likelihood.gaussian:
+        start = _aimed_at(likelihood.expected(parameters, np.zeros_like(start.pull), start.precision), 0.0)
+    here, steps, length = _look(covariance, likelihood, parameters, start, 1), 1, 1.0
+    while not likelihood.gaussian and steps < _MOST_STEPS and length > _SHORTEST:
+        goal = _aimed_at(here.expected, here.condition.mean)
+        sites = Sites(
+            here.sites.precision + length * (goal.precision - here.sites.precision),
+            here.sites.pull + length * (goal.pull - here.sites.pull),
+        )
+        steps += 1
+        there = _look(covariance, likelihood, parameters, sites, steps)
+        gain = there.bound - here.bound
+        if gain < -_SETTLED * likelihood.n_samples or not np.isfinite(there.bound):
+            length *= 0.5
+            continue
+        here = there if gain >= 0.0 else here
+        if gain <= _SETTLED * likelihood.n_samples:
+            break
+        length = min(1.0, 1.5 * length)
+    return here
+
+
+def _aimed_at(expected: Expected, mean: Array | float) -> Sites:
+    """Return the sites that the derivatives of a likelihood ask for."""
+    precision = np.maximum(expected.curvature, _LEAST_CURVATURE)
+    return Sites(precision, precision[:, None] * mean + expected.gradient)
+
+
+def _look(covariance: Covariance, likelihood: Likelihood, parameters: Array, sites: Sites, steps: int) -> Approximation:
+    """Condition on sites, and compute the bound there."""
+    condition = covariance.condition(sites.precision, sites.pull)
+    expected = likelihood.expected(parameters, condition.mean, condition.variance + condition.remainder)
+    outputs = likelihood.n_outputs
+    energy = float(np.vdot(condition.alpha, condition.mean))
+    energy += outputs * (condition.logdet - float(sites.precision @ condition.variance))
+    return Approximation(sites, condition, expected, expected.value - 0.5 * energy, steps)

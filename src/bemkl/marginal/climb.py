@@ -1,0 +1,181 @@
+r"""
+The way to the best parameters: Laplace evidence by turns of spreads and effects.
+
+At each place the bound of the evidence is known with its gradient and expected curvature, so that it is about a
+quadratic. Its integral over the effects is a function of their spreads, which is maximised first; a quasi-Newton
+search with that curvature as metric then finds the parameters that are best under the new spreads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from bemkl.arrays import Array
+from bemkl.marginal.approximation import Sites
+from bemkl.marginal.model import Look, Model
+
+Watch = Callable[[int, float], bool]
+"""Looks on: number of the step and evidence in; whether to stop out."""
+
+_MOST_TRIES = 12
+_ENOUGH_GAIN = 1e-4
+"""Share of the gain that the slope promises which a step has to bring."""
+_FLAT = 1e-2
+"""Gain, in nats, that a quadratic still promises where a search ends."""
+_WIDEST_STEP = 3.0
+"""Length of a step in the metric of the curvature, in which deviations of the posterior are one."""
+_NARROW, _WIDE = 1e-2, 1e2
+"""Ends of the spreads."""
+_FARTHEST = 1.5
+"""Largest change of the logarithm of a spread in one step."""
+_SAME = 0.02
+"""Change of the logarithm of a spread that makes no difference."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Parameters with what is known there."""
+
+    parameters: Array  # (n_parameters,)
+    spreads: Array  # (n_kinds,)
+    look: Look
+    curvature: Array  # (n_parameters, n_parameters): of the bound, without priors
+    evidence: float  # Laplace evidence: parameters integrated out, but for constants
+
+    def covariance(self, model: Model) -> Array:
+        """Posterior covariance of the parameters. Shapes: returns (n_parameters, n_parameters)."""
+        precision = self.curvature + np.diag(model.prior_precision(self.spreads))
+        covariance: Array = cho_solve(cho_factor(precision), np.eye(len(precision)))
+        return covariance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Climb:
+    """The end of a climb."""
+
+    place: Place
+    evidences: tuple[float, ...]  # after each step; never falling
+    converged: bool
+    interrupted: bool
+
+
+def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None = None) -> Climb:
+    """
+    Climb until a step brings less than the tolerance, relative to the evidence or to the number of samples.
+
+    A step that lowers the Laplace evidence is not taken, and the next one moves the spreads less.
+    """
+    n_samples = sum(unit.likelihood.n_samples for unit in model.units)
+    spreads = np.full(len(model.effects.names), model.spread)
+    look = model.look(model.start, [None] * len(model.units))
+    here = _step(model, _placed(model, model.start, spreads, look), 0.0)
+    evidences = [here.evidence]
+    reach, converged = _FARTHEST, False
+    interrupted = watch is not None and watch(1, here.evidence)
+    while len(evidences) < max_iter and not (converged or interrupted):
+        there = _step(model, here, reach)
+        gain, moved = there.evidence - here.evidence, np.abs(np.log(there.spreads / here.spreads)).max(initial=0.0)
+        if gain >= 0.0:
+            here = there
+        evidences.append(here.evidence)
+        enough = tol is None or abs(gain) > tol * max(abs(here.evidence), n_samples)
+        converged = not enough or (gain < 0.0 and moved < _SAME)
+        # A quadratic that promised too much holds less far away.
+        reach = 0.3 * moved if gain < 0.0 else _FARTHEST
+        interrupted = watch is not None and watch(len(evidences), here.evidence)
+    return Climb(here, tuple(evidences), converged, interrupted and not converged)
+
+
+def _step(model: Model, here: Place, reach: float) -> Place:
+    """Move the logarithms of the spreads as far as the quadratic says, or may, and look for the best parameters."""
+    spreads = here.spreads
+    if reach and model.learned and len(spreads):
+        change = np.log(best_spreads(model, here) / spreads)
+        spreads = spreads * np.exp(change * min(1.0, reach / max(np.abs(change).max(), reach)))
+    parameters, look = _search(model, here, spreads)
+    return _placed(model, parameters, spreads, look)
+
+
+def _placed(model: Model, parameters: Array, spreads: Array, look: Look) -> Place:
+    """Compute the curvature and the Laplace evidence of a place. Shapes: parameters (n_parameters,)."""
+    curvature = model.curvature(parameters, look)
+    precision = curvature + np.diag(model.prior_precision(spreads))
+    _, logdet = np.linalg.slogdet(precision)
+    evidence = look.value + model.log_prior(parameters, spreads) - 0.5 * float(logdet)
+    return Place(parameters, spreads, look, curvature, evidence)
+
+
+def best_spreads(model: Model, here: Place) -> Array:
+    """
+    Maximise the integral of the quadratic over the parameters, as a function of the spreads.
+
+    Shapes: returns (n_kinds,).
+    """
+    gradient, away = here.look.gradient, here.parameters - model.start
+
+    def cost(logs: Array) -> float:
+        spreads = np.exp(logs)
+        prior = model.prior_precision(spreads)
+        factor = cho_factor(here.curvature + np.diag(prior))
+        slope = gradient - prior * away
+        logdet = 2.0 * float(np.log(np.diag(factor[0])).sum())
+        # The prior is that of the place; the quadratic's maximum adds half its slope times the step there.
+        return -(model.log_prior(here.parameters, spreads) + 0.5 * float(slope @ cho_solve(factor, slope) - logdet))
+
+    ends = [(np.log(_NARROW), np.log(_WIDE))] * len(here.spreads)
+    best: Array = np.exp(
+        minimize(cost, np.log(here.spreads), method="L-BFGS-B", bounds=ends, options={"maxiter": 30}).x
+    )
+    return best
+
+
+def _search(model: Model, here: Place, spreads: Array) -> tuple[Array, Look]:
+    """
+    Find the parameters with the highest bound under the spreads' prior, by quasi-Newton steps.
+
+    Shapes: spreads (n_kinds,); returns parameters (n_parameters,).
+    """
+    prior = model.prior_precision(spreads)
+    inverse = cho_solve(cho_factor(here.curvature + np.diag(prior)), np.eye(len(prior)))
+    metric = here.curvature + np.diag(prior)
+
+    def worth(parameters: Array, sites: tuple[Sites, ...]) -> tuple[float, Array, Look]:
+        look = model.look(parameters, sites)
+        away = parameters - model.start
+        return look.value - 0.5 * float(prior @ away**2), look.gradient - prior * away, look
+
+    parameters, look = here.parameters, here.look
+    away = parameters - model.start
+    value, gradient = look.value - 0.5 * float(prior @ away**2), look.gradient - prior * away
+    length = 1.0
+    for _ in range(_MOST_TRIES):
+        step = inverse @ gradient
+        promised = float(gradient @ step)
+        if not promised > 2.0 * _FLAT:
+            break
+        step *= min(1.0, _WIDEST_STEP / np.sqrt(float(step @ metric @ step))) * length
+        try:
+            new_value, new_gradient, new_look = worth(parameters + step, look.sites)
+        except np.linalg.LinAlgError:
+            new_value = -np.inf
+        if not new_value >= value + _ENOUGH_GAIN * float(gradient @ step):
+            length *= 0.3
+            continue
+        inverse = _learned(inverse, step, gradient - new_gradient)
+        parameters, value, gradient, look, length = parameters + step, new_value, new_gradient, new_look, 1.0
+    return parameters, look
+
+
+def _learned(inverse: Array, step: Array, change: Array) -> Array:
+    """Bring what a step showed of the curvature into its inverse (BFGS). Shapes: inverse (n, n), step (n,)."""
+    along = float(step @ change)
+    if along <= 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(change)):
+        return inverse
+    left = np.eye(len(step)) - np.outer(step, change) / along
+    updated: Array = left @ inverse @ left.T + np.outer(step, step) / along
+    return updated

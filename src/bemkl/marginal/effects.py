@@ -1,0 +1,113 @@
+r"""
+Kernel weights from what is known of the kernels: where they look, which function they are, and which parameters.
+
+.. math:: v_m = \sum_g u_{g, k_g(m)}, \qquad u_{g,k} \sim \mathcal{N}(0, s_g^2)
+
+Kernels of one view, or of one width, have an effect in common. How much effects of a kind differ, their spread, is
+learned; where it is small, the weights are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array
+
+_MOST_SINGLE = 60
+"""Kernels up to which each has an effect of its own beside those that it shares."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effects:
+    """Which effects each kernel has."""
+
+    design: Array  # (n_kernels, n_effects): ones where a kernel has an effect
+    kind: npt.NDArray[np.intp]  # (n_effects,): which kind each effect is of
+    names: tuple[str, ...]  # names of the kinds
+
+    @classmethod
+    def of(cls, kinds: Mapping[str, Sequence[Hashable]]) -> Effects:
+        """
+        Read off what kernels have in common: for each kind, a value a kernel.
+
+        A kind in which all kernels are alike, or that divides them as another one does, says nothing.
+        """
+        columns: list[Array] = []
+        kind: list[int] = []
+        names: list[str] = []
+        seen: set[tuple[int, ...]] = set()
+        n_kernels = len(next(iter(kinds.values())))
+        for name, values in kinds.items():
+            levels = {value: level for level, value in enumerate(dict.fromkeys(values))}
+            codes = tuple(levels[value] for value in values)
+            if len(levels) < 2 or codes in seen:
+                continue
+            seen.add(codes)
+            columns.append(np.eye(len(levels))[list(codes)])
+            kind += [len(names)] * len(levels)
+            names.append(name)
+        design = np.hstack(columns) if columns else np.empty((n_kernels, 0))
+        return cls(design, np.array(kind, dtype=np.intp), tuple(names))
+
+
+def kinds_of(columns: Sequence[str], functions: Sequence[str], single: Sequence[bool]) -> dict[str, Sequence[Hashable]]:
+    """Return what kernels may have in common: the columns, the function with its parameters, the scope, and nothing."""
+    kinds: dict[str, Sequence[Hashable]] = {"scope": single, "columns": columns, "function": functions}
+    apart = len({*zip(columns, functions, strict=True)}) < len(columns) or not any(map(_differ, (columns, functions)))
+    if len(columns) <= _MOST_SINGLE or apart:
+        kinds["kernel"] = range(len(columns))
+    return kinds
+
+
+def _differ(values: Sequence[Hashable]) -> bool:
+    return len(set(values)) > 1
+
+
+class Link(Protocol):
+    """How a sum of effects becomes a weight."""
+
+    def weights(self, effects: Array) -> Array:
+        """Return weights, shape (n_kernels,); one where all effects are zero."""
+
+    def slopes(self, effects: Array) -> Array:
+        """Return their derivatives, shape (n_kernels,)."""
+
+    def quantile(self, mean: Array, deviation: Array, depth: float) -> Array:
+        """Return the weights at so many deviations from the mean effect, shape (n_kernels,)."""
+
+
+class Positive:
+    """Positive weights, the exponentials of their effects."""
+
+    def weights(self, effects: Array) -> Array:
+        """Return weights. Shapes: effects (n_kernels,)."""
+        return np.exp(effects)
+
+    def slopes(self, effects: Array) -> Array:
+        """Return derivatives. Shapes: effects (n_kernels,)."""
+        return np.exp(effects)
+
+    def quantile(self, mean: Array, deviation: Array, depth: float) -> Array:
+        """Return weights at a depth. Shapes: mean (n_kernels,), deviation (n_kernels,)."""
+        return np.exp(mean + depth * deviation)
+
+
+class Real:
+    """Weights of either sign around one."""
+
+    def weights(self, effects: Array) -> Array:
+        """Return weights. Shapes: effects (n_kernels,)."""
+        return 1.0 + effects
+
+    def slopes(self, effects: Array) -> Array:
+        """Return derivatives. Shapes: effects (n_kernels,)."""
+        return np.ones_like(effects)
+
+    def quantile(self, mean: Array, deviation: Array, depth: float) -> Array:
+        """Return weights at a depth. Shapes: mean (n_kernels,), deviation (n_kernels,)."""
+        return 1.0 + mean + depth * deviation

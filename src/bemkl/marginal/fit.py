@@ -1,0 +1,267 @@
+"""From training kernels and what was observed to a fitted process."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl._numerics.threads import one_pool
+from bemkl.arrays import Array
+from bemkl.marginal.climb import Climb, Watch, climb
+from bemkl.marginal.effects import Effects, Positive, Real
+from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
+from bemkl.marginal.functions import (
+    FunctionPrior,
+    SampleWeights,
+    SumByLandmarks,
+    SumOfProcesses,
+    inverse_root,
+)
+from bemkl.marginal.kernels import KernelsOneByOne, SumOfKernels
+from bemkl.marginal.likelihoods import Gaussian, Likelihood, Probit
+from bemkl.marginal.model import Model, Unit
+from bemkl.marginal.outputs import Classes, Labels, Responses, indicators
+
+SIGNAL_OF_LABELS = 1.0
+"""Expected logarithm of the variance of a predictor of labels: most probabilities away from one half."""
+FREE_SPREAD = 5.0
+"""Spread of weights that nothing draws together: kernels that do not help vanish."""
+COMMON_SPREAD = 0.5
+"""Where spreads begin that are learned."""
+
+
+class Observed(Protocol):
+    """What was observed of the training samples."""
+
+    @property
+    def likelihoods(self) -> Sequence[Likelihood]:
+        """Units of outputs: those of one unit have their noise in common."""
+
+    @property
+    def signal(self) -> float:
+        """Expected logarithm of the variance of a predictor."""
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Responses | Labels | Classes:
+        """Return the step from predictors to what is asked of new samples, given the likelihoods' parameters."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedResponses:
+    """Responses, each with noise of its own."""
+
+    values: Array  # (n_samples, n_outputs): standardised
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        """One unit an output."""
+        return [Gaussian(column[:, None]) for column in self.values.T]
+
+    @property
+    def signal(self) -> float:
+        """Responses are standardised."""
+        return 0.0
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Responses:
+        """Return the noise that was learned."""
+        return Responses(np.exp(np.concatenate(own)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedLabels:
+    """Labels of two classes, or several of them a sample."""
+
+    sign: Array  # (n_samples, n_outputs): -1 and +1
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        """One unit an output."""
+        return [Probit(column) for column in self.sign.T]
+
+    @property
+    def signal(self) -> float:
+        """Scores are a few deviations of their noise."""
+        return SIGNAL_OF_LABELS
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Labels:
+        """Calibrate on predictions of each sample by the others."""
+        mean, variance = zip(*(posterior.left_out() for posterior in found.place.look.posteriors), strict=True)
+        return Labels.calibrated(self.sign, np.hstack(mean), np.column_stack(variance))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedClasses:
+    """One class of several, a sample: regression on indicators, whose probabilities are fitted after."""
+
+    label: npt.NDArray[np.intp]  # (n_samples,): positions of the classes
+    n_classes: int
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        """All indicators are one unit: a single factor serves every class."""
+        return [Gaussian(indicators(self.label, self.n_classes)[0])]
+
+    @property
+    def signal(self) -> float:
+        """Indicators are standardised."""
+        return 0.0
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Classes:
+        """Calibrate on predictions of each sample by the others."""
+        _, share, size = indicators(self.label, self.n_classes)
+        mean, _ = found.place.look.posteriors[0].left_out()
+        return Classes.calibrated(self.label, share, size, mean, float(np.exp(own[0][0])))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """Training kernels with what is known of them."""
+
+    stack: KernelsOneByOne  # kernels between samples and basis points
+    columns: Sequence[Hashable]  # what each kernel is on
+    kinds: Mapping[str, Sequence[Hashable]]  # what kernels may have in common
+    landmarks: npt.NDArray[np.intp] | None = None  # samples that are basis points; None for all
+    own: Array | None = None  # (n_kernels, n_samples): values k(x, x), where landmarks need them
+
+    def kernels(self) -> SumOfKernels:
+        """Hold the kernels for sums."""
+        return SumOfKernels.of(self.stack, self.columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginalFit:
+    """A fitted process, and how it was found."""
+
+    fitted: FittedProcess
+    evidences: tuple[float, ...]
+    converged: bool
+    interrupted: bool
+
+    @property
+    def n_iter(self) -> int:
+        """Number of steps."""
+        return len(self.evidences)
+
+    @property
+    def lower_bounds(self) -> Array:
+        """Laplace evidence after each step. Shapes: returns (n_iter,)."""
+        return np.array(self.evidences)
+
+
+def fit(
+    training: Training,
+    observed: Observed,
+    prior: str,
+    *,
+    real: bool,
+    sparse: bool,
+    max_iter: int,
+    tol: float | None,
+    watch: Watch | None = None,
+) -> MarginalFit:
+    """Learn kernel weights by their evidence, and keep what predictions need."""
+    kernels = training.kernels()
+    with one_pool(max(kernels.shape[1:])), np.errstate(all="ignore"):
+        sizes = _sizes(training, kernels)
+        functions = _PRIORS[prior](training, kernels, 1.0 / (len(sizes) * sizes))
+        kinds = {"kernel": range(len(sizes))} if sparse else training.kinds
+        model = Model(
+            units=[Unit(functions, likelihood) for likelihood in observed.likelihoods],
+            effects=Effects.of(kinds),
+            link=Real() if real else Positive(),
+            sizes=sizes,
+            signal=observed.signal,
+            spread=FREE_SPREAD if sparse else COMMON_SPREAD,
+            learned=not sparse,
+        )
+        found = climb(model, max_iter=max_iter, tol=tol, watch=watch)
+        fitted = _fitted(training, kernels, model, found, observed)
+    return MarginalFit(fitted, found.evidences, found.converged, found.interrupted)
+
+
+def _sum(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+    if training.landmarks is None:
+        return SumOfProcesses(kernels)
+    own = kernels.own_by(training.landmarks) if training.own is None else training.own
+    return SumByLandmarks(kernels, kernels.among(training.landmarks), own)
+
+
+def _mean_kernel(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+    among = kernels if training.landmarks is None else kernels.among(training.landmarks)
+    return SampleWeights.of_mean_kernel(kernels, among, equal)
+
+
+def _samples(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+    return SampleWeights.independent(kernels)
+
+
+_PRIORS = {"sum": _sum, "kernel": _mean_kernel, "samples": _samples}
+FUNCTION_PRIORS = (*_PRIORS, "evidence")
+"""Priors on functions by name."""
+
+
+def _sizes(training: Training, kernels: SumOfKernels) -> Array:
+    """
+    Return the mean prior variance that each kernel gives, which weights are divided by.
+
+    Shapes: returns (n_kernels,).
+    """
+    diagonals = kernels.diagonals
+    if training.landmarks is not None:
+        diagonals = kernels.among(training.landmarks).diagonals if training.own is None else training.own
+    sizes = diagonals.mean(axis=1)
+    return np.where(sizes > 0.0, sizes, 1.0)
+
+
+def _fitted(training: Training, kernels: SumOfKernels, model: Model, found: Climb, observed: Observed) -> FittedProcess:
+    """Put together what predictions and summaries need, with the amplitude in the weights."""
+    place, n_common = found.place, model.n_common
+    degree = model.units[0].prior.degree
+    root = model.amplitude(place.parameters) ** (1.0 / degree)
+    weights = root * model.weights(place.parameters)
+    bias = model.bias(place.parameters)
+    predictors = [
+        unit.prior.at(weights, 1.0, bias).predictor(approximation.condition)
+        for unit, approximation in zip(model.units, place.look.posteriors, strict=True)
+    ]
+    posterior = MarginalPosterior(
+        weights=weights,
+        design=model.effects.design,
+        covariance=place.covariance(model)[n_common:, n_common:],
+        effects=place.parameters[n_common:],
+        spreads={name: float(spread) for name, spread in zip(model.effects.names, place.spreads, strict=True)},
+        bias_variance=bias,
+        link=model.link,
+        sizes=model.n_kernels * model.sizes / root,
+    )
+    output = observed.output(found, model.own(place.parameters))
+    duals = np.concatenate([predictor.dual.T for predictor in predictors])
+    diagonal, varying, own_root = _own_of(training, kernels, weights)
+    return FittedProcess(
+        posterior=posterior,
+        predictors=tuple(predictors),
+        output=output,
+        signal=output.scale[:, None] * kernels.deviations(weights, duals),
+        diagonal=diagonal,
+        own_root=own_root,
+        varying=varying,
+    )
+
+
+def _own_of(training: Training, kernels: SumOfKernels, weights: Array) -> tuple[Array, Array | None, Array | None]:
+    """
+    Return values k(x, x) that are the same for all samples, the weights of the other kernels, and their inverse root.
+
+    Shapes: weights (n_kernels,).
+    """
+    among = kernels if training.landmarks is None else kernels.among(training.landmarks)
+    least, most = among.diagonals.min(axis=1), among.diagonals.max(axis=1)
+    same = most - least <= 1e-6 * most
+    diagonal = np.where(same, most, 0.0)
+    varying = np.where(same, 0.0, weights)
+    if training.own is not None or not varying.any():
+        return diagonal, None, None
+    return diagonal, varying, inverse_root(among.combine(varying))

@@ -1,0 +1,171 @@
+"""What a fit keeps: kernel weights with their uncertainty, and a predictor of new samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from bemkl.arrays import Array
+from bemkl.marginal.effects import Link
+from bemkl.marginal.functions import Predictor
+from bemkl.marginal.outputs import Output, Predicted
+
+_DRAWS = 2000
+
+
+class NewKernels(Protocol):
+    """Kernels between new samples and basis points."""
+
+    @property
+    def values(self) -> npt.NDArray[np.floating]:
+        """The matrices, shape (n_kernels, n_new, n_basis)."""
+
+    @property
+    def own(self) -> Array | None:
+        """Similarities of the samples to themselves, shape (n_kernels, n_new); None if they are not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginalPosterior:
+    """Kernel weights and the parameters beside them, by Laplace's approximation of their posterior."""
+
+    weights: Array  # (n_kernels,): at the maximum, with the amplitude
+    design: Array  # (n_kernels, n_effects): which effects each weight is made of
+    covariance: Array  # (n_effects, n_effects): of the effects
+    effects: Array  # (n_effects,): at the maximum
+    spreads: dict[str, float]  # learned spread of each kind of effects
+    bias_variance: float
+    link: Link  # how effects become weights
+    sizes: Array  # (n_kernels,): sizes of the kernels, and of the amplitude's root, that weights are divided by
+
+    @property
+    def inclusion(self) -> None:
+        """None: all kernels are on."""
+        return None
+
+    def deviation(self) -> Array:
+        """Standard deviations of the weights, to first order. Shapes: returns (n_kernels,)."""
+        summed = self.design @ self.effects
+        return np.abs(self.link.slopes(summed) * self._effect_deviation() / self.sizes)
+
+    def interval(self, coverage: float) -> tuple[Array, Array]:
+        """Return central intervals of the weights. Shapes: returns (n_kernels,), (n_kernels,)."""
+        depth, deviation = float(ndtri(0.5 + 0.5 * coverage)), self._effect_deviation()
+        mean = self.design @ self.effects
+        low, high = (self.link.quantile(mean, deviation, sign * depth) / self.sizes for sign in (-1.0, 1.0))
+        return low, high
+
+    def draws(self) -> Array:
+        """Draw weights, always the same ones. Shapes: returns (n_draws, n_kernels)."""
+        normal = np.random.default_rng(0).standard_normal((_DRAWS, len(self.effects)))
+        values, vectors = np.linalg.eigh(self.covariance)
+        moved = self.effects + (normal * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return self.link.weights(moved @ self.design.T) / self.sizes
+
+    def _effect_deviation(self) -> Array:
+        variance = np.einsum("pq,qr,pr->p", self.design, self.covariance, self.design)
+        deviation: Array = np.sqrt(np.maximum(variance, 0.0))
+        return deviation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedProcess:
+    """All that predictions and summaries need of a fit."""
+
+    posterior: MarginalPosterior
+    predictors: tuple[Predictor, ...]  # one a unit of outputs
+    output: Output
+    signal: Array  # (n_outputs, n_kernels): deviations of the contributions between training samples
+    diagonal: Array = field(repr=False)  # (n_kernels,): k(x, x) where it is the same for all samples, 0 elsewhere
+    own_root: Array | None = None  # (n_basis, n_basis): of the other kernels, where nobody knows k(x, x)
+    varying: Array | None = None  # (n_kernels,): the weights of these other kernels, zero elsewhere
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.output.shift)
+
+    @property
+    def n_basis(self) -> int:
+        """Number of basis points."""
+        return len(self.predictors[0].dual)
+
+    @property
+    def kernel_weights(self) -> Array:
+        """Weights of the kernels, shape (n_kernels,)."""
+        return self.posterior.weights
+
+    @property
+    def weight_deviations(self) -> Array:
+        """Their standard deviations, shape (n_kernels,)."""
+        return self.posterior.deviation()
+
+    @property
+    def inclusion(self) -> None:
+        """None: all kernels are on."""
+        return None
+
+    def weight_interval(self, coverage: float) -> tuple[Array, Array]:
+        """Return central intervals of the weights. Shapes: returns (n_kernels,), (n_kernels,)."""
+        return self.posterior.interval(coverage)
+
+    @property
+    def dual(self) -> Array:
+        """Coefficients of the combined kernel, shape (n_outputs, n_basis)."""
+        dual = np.concatenate([predictor.dual.T for predictor in self.predictors])
+        scaled: Array = self.output.scale[:, None] * dual
+        return scaled
+
+    @property
+    def intercept(self) -> Array:
+        """What is added to it, shape (n_outputs,)."""
+        intercept = np.concatenate([predictor.intercept for predictor in self.predictors])
+        shifted: Array = self.output.scale * intercept + self.output.shift
+        return shifted
+
+    def combine(self, stack: NewKernels) -> Array:
+        """Sum kernels with the weights. Shapes: returns (n_new, n_basis)."""
+        combined: Array = np.tensordot(self.kernel_weights, stack.values, 1)
+        return combined
+
+    def contributions(self, stack: NewKernels) -> Array:
+        """Return what each kernel adds to the scores. Shapes: returns (n_outputs, n_kernels, n_new)."""
+        parts: Array = np.einsum("mid,ld->lmi", stack.values, self.dual, optimize=True)
+        return self.kernel_weights[:, None] * parts
+
+    def score(self, stack: NewKernels) -> Array:
+        """Return expected scores. Shapes: returns (n_new, n_outputs)."""
+        score: Array = self.combine(stack) @ self.dual.T + self.intercept
+        return score
+
+    def predict(self, stack: NewKernels) -> Predicted:
+        """Return moments of scores and probabilities, one column an output."""
+        cross = self.combine(stack)
+        own = self._own(stack, cross)
+        mean = np.hstack([cross @ predictor.dual + predictor.intercept for predictor in self.predictors])
+        parts = [_columns(predictor, predictor.variance(cross, own)) for predictor in self.predictors]
+        return self.output.predict(mean, np.hstack(parts))
+
+    def _own(self, stack: NewKernels, cross: Array) -> Array:
+        """
+        Return combined values k(x, x). Shapes: cross (n_new, n_basis); returns (n_new,).
+
+        Where nobody knows them, they are what the basis points explain of them, which is all for kernels of low rank.
+        """
+        if stack.own is not None:
+            own: Array = self.kernel_weights @ stack.own
+            return own
+        own = np.full(len(cross), float(self.kernel_weights @ self.diagonal))
+        if self.own_root is not None and self.varying is not None:
+            features = np.tensordot(self.varying, stack.values, 1) @ self.own_root
+            own += np.vecdot(features, features)
+        return own
+
+
+def _columns(predictor: Predictor, variance: Array) -> Array:
+    """Repeat variances for the outputs that share them. Shapes: variance (n,); returns (n, n_outputs)."""
+    return np.repeat(variance[:, None], len(predictor.intercept), axis=1)

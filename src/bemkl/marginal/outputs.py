@@ -1,0 +1,170 @@
+"""From a predictor to responses, labels and classes, with what leave-one-out predictions say of its confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, log_softmax, ndtr, softmax
+
+from bemkl._numerics.special import inverse_mills
+from bemkl.arrays import Array
+
+_TRUST = 0.5
+"""Deviation of the normal priors of a shift, and of the logarithm of a slope: few samples say little of either."""
+
+
+class Predicted(NamedTuple):
+    """What is said of new samples, one column an output."""
+
+    mean: Array  # (n_samples, n_outputs): scores or responses
+    variance: Array  # (n_samples, n_outputs): their variances, noise included
+    probability: Array | None  # (n_samples, n_outputs): of +1, or of each class; None for responses
+
+
+class Output(Protocol):
+    """The step from a predictor to what was observed."""
+
+    @property
+    def scale(self) -> Array:
+        """What predictors are multiplied by to be scores, shape (n_outputs,)."""
+
+    @property
+    def shift(self) -> Array:
+        """What is added to them then, shape (n_outputs,)."""
+
+    def predict(self, mean: Array, variance: Array) -> Predicted:
+        """Turn (n_samples, n_outputs) moments of the predictor into scores and probabilities."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Responses:
+    """Responses with normal noise."""
+
+    noise: Array  # (n_outputs,): variances
+
+    @property
+    def scale(self) -> Array:
+        """Ones: the predictor is the response."""
+        return np.ones_like(self.noise)
+
+    @property
+    def shift(self) -> Array:
+        """Zeros."""
+        return np.zeros_like(self.noise)
+
+    def predict(self, mean: Array, variance: Array) -> Predicted:
+        """Add the noise. Shapes: mean (n_samples, n_outputs), variance (n_samples, n_outputs)."""
+        return Predicted(mean, variance + self.noise, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    r"""Labels of two classes each, with :math:`P(+1) = \Phi(a (\mu + \delta) / \sqrt{1 + \sigma^2})`."""
+
+    shift: Array  # (n_outputs,): the shifts δ
+    slope: Array  # (n_outputs,): the slopes a
+
+    @classmethod
+    def calibrated(cls, sign: Array, mean: Array, variance: Array) -> Labels:
+        """
+        Learn from predictions of each sample by the other ones.
+
+        Shapes: sign (n_samples, n_outputs), mean (n_samples, n_outputs), variance (n_samples, n_outputs).
+        """
+        found = [_shift_and_slope(*columns) for columns in zip(sign.T, mean.T, variance.T, strict=True)]
+        shift, slope = np.array(found).T
+        return cls(shift, slope)
+
+    @property
+    def scale(self) -> Array:
+        """Ones: scores are predictors, shifted."""
+        return np.ones_like(self.slope)
+
+    def predict(self, mean: Array, variance: Array) -> Predicted:
+        """Return probabilities of +1. Shapes: mean (n_samples, n_outputs), variance (n_samples, n_outputs)."""
+        score = mean + self.shift
+        return Predicted(score, 1.0 + variance, ndtr(self.slope * score / np.sqrt(1.0 + variance)))
+
+
+def _shift_and_slope(sign: Array, mean: Array, variance: Array) -> tuple[float, float]:
+    """Fit both numbers by their log density. Shapes: sign, mean, variance (n_samples,)."""
+    length = 1.0 / np.sqrt(1.0 + variance)
+
+    def cost(at: Array) -> tuple[float, Array]:
+        slope = np.exp(at[1])
+        depth = sign * slope * (mean + at[0]) * length
+        pull = inverse_mills(depth)
+        gradient = -np.array([np.sum(pull * sign * slope * length), np.sum(pull * depth)]) + at / _TRUST**2
+        return -float(log_ndtr(depth).sum()) + 0.5 * float(at @ at) / _TRUST**2, gradient
+
+    shift, log_slope = minimize(cost, np.zeros(2), jac=True, method="L-BFGS-B").x
+    return float(shift), float(np.exp(log_slope))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classes:
+    r"""
+    One class of several, by scores that are responses to its indicator.
+
+    .. math:: p(c) \propto \exp(t\,f_c + s \log \pi_c)
+
+    with the response f of the indicator, and the share of the class in training.
+    """
+
+    share: Array  # (n_classes,): shares π of the classes
+    size: float  # what indicators less their shares were divided by
+    temperature: float  # the number t
+    tilt: float  # the number s
+    noise: float  # variance of the noise of indicators, divided
+
+    @classmethod
+    def calibrated(cls, label: npt.NDArray[np.intp], share: Array, size: float, mean: Array, noise: float) -> Classes:
+        """
+        Learn from predictions of each sample by the other ones.
+
+        Shapes: label (n_samples,), share (n_classes,), mean (n_samples, n_classes).
+        """
+        scores, logs, rows = size * mean + share, np.log(share), np.arange(len(label))
+
+        def cost(at: Array) -> tuple[float, Array]:
+            temperature = np.exp(at[0])
+            found = log_softmax(temperature * scores + at[1] * logs, axis=1)
+            wrong = np.exp(found)
+            wrong[rows, label] -= 1.0
+            gradient = np.array([temperature * np.vdot(wrong, scores), float((wrong @ logs).sum())])
+            return -float(found[rows, label].sum()), gradient
+
+        log_temperature, tilt = minimize(cost, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B").x
+        return cls(share, size, float(np.exp(log_temperature)), float(tilt), noise)
+
+    @property
+    def scale(self) -> Array:
+        """Scores of one unit are what the exponential takes."""
+        return np.full(len(self.share), self.temperature * self.size)
+
+    @property
+    def shift(self) -> Array:
+        """Scores of classes that nothing is known of."""
+        shift: Array = self.temperature * self.share + self.tilt * np.log(self.share)
+        return shift
+
+    def predict(self, mean: Array, variance: Array) -> Predicted:
+        """Return probabilities. Shapes: mean (n_samples, n_classes), variance (n_samples, n_classes)."""
+        score = self.scale * mean + self.shift
+        return Predicted(score, self.scale**2 * (variance + self.noise), softmax(score, axis=1))
+
+
+def indicators(label: npt.NDArray[np.intp], n_classes: int) -> tuple[Array, Array, float]:
+    """
+    Return responses that tell the classes, their shares, and what the responses were divided by.
+
+    Shapes: label (n_samples,); returns responses (n_samples, n_classes), share (n_classes,).
+    """
+    hits = np.eye(n_classes)[label]
+    share = hits.mean(axis=0)
+    size = float(np.sqrt(np.mean((hits - share) ** 2)))
+    return (hits - share) / size, share, size
