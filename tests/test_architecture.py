@@ -50,6 +50,7 @@ ARROWS = {
         "inference",
         "kernels",
         "persistence",
+        "registry",
     },
     "plots": {"arrays", "kernels"},
     "evaluation": {"alignment", "arrays", "kernels", "estimators", "evaluation"},

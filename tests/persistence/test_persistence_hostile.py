@@ -273,7 +273,7 @@ class TestNames:
             ("FunctionNode", "bemkl.kernels.bank.KernelBank"),
             ("TypeNode", "subprocess.Popen"),
             ("TypeNode", "bemkl.kernels.bank.KernelBank"),
-            ("ObjectNode", "bemkl.persistence.schema.Outline"),
+            ("ObjectNode", "bemkl.persistence.archive.Outline"),
             ("ObjectNode", "bemkl.commands.main.Anything"),
             ("ObjectNode", "subprocess.Popen"),
             ("ObjectNode", "bemkl.kernels.functions.gaussian"),
