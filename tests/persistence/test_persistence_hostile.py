@@ -278,7 +278,7 @@ class TestNames:
             ("ObjectNode", "subprocess.Popen"),
             ("ObjectNode", "bemkl.kernels.functions.gaussian"),
             ("ListNode", "bemkl.kernels.bank.KernelBank"),
-            ("DictNode", "bemkl.files.recipe.Recipe"),
+            ("DictNode", "bemkl.files.sources.Recipe"),
             ("TupleNode", "bemkl.inference.moves.Move"),
             ("SetNode", "bemkl.kernels.bank.KernelBank"),
             ("RandomStateNode", "bemkl.kernels.bank.KernelBank"),
