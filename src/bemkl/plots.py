@@ -209,10 +209,10 @@ def plot_calibration(labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, n_b
     )
     predicted = np.array([probability[rows].mean() for rows in bins])
     counts, hits = np.array([len(rows) for rows in bins]), np.array([truth[rows].sum() for rows in bins])
-    low, high = _wilson(hits, counts)
+    frequency = hits / counts
+    low, high = wilson(frequency, counts)
     ax = _axes(ax, height=4.0, width=4.2)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=0)
-    frequency = hits / counts
     ax.errorbar(
         predicted,
         frequency,
@@ -245,18 +245,13 @@ def plot_similarity(kernels: Any, *, names: Sequence[str] | None = None, ax: Any
     matplotlib.axes.Axes
         The picture; kernels have labels where there is room for them.
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
     stack = stack_kernels(kernels)
     alignment = centred_alignment(stack)
     if names is None:
         names = stack.names
     if len(names) != len(alignment):
         raise ValueError(f"names: expected a name for each of {len(alignment)} kernels, got {len(names)}.")
-    order = list(range(len(alignment)))
-    if len(alignment) > 2:
-        order = list(leaves_list(linkage(squareform(np.maximum(1.0 - alignment, 0.0), checks=False), "average")))
+    order = similar_order(alignment)
     ax = _axes(ax, height=5.0, width=6.0)
     image = ax.imshow(alignment[np.ix_(order, order)], vmin=min(0.0, alignment.min()), vmax=1.0, cmap="cividis")
     ax.figure.colorbar(image, ax=ax, label="centred alignment", shrink=0.8)
@@ -299,14 +294,45 @@ def centred_alignment(kernels: Any) -> Array:
     stack = stack_kernels(kernels)
     if stack.shape[0] != stack.shape[1]:
         raise ValueError(f"kernels: expected shape (n_samples, n_samples, n_kernels), got {stack.shape}.")
-    values = stack.dense().values.astype(np.float64)
-    values = values - values.mean(axis=1, keepdims=True)
-    values -= values.mean(axis=2, keepdims=True)
-    flat = values.reshape(len(values), -1)
-    norms = np.linalg.norm(flat, axis=1)
-    flat = np.divide(flat, norms[:, None], out=np.zeros_like(flat), where=norms[:, None] > 1e-12 * norms.max())
-    alignment: Array = flat @ flat.T
-    return alignment
+    return alignments(stack.dense().values.astype(np.float64))
+
+
+def alignments(values: Array) -> Array:
+    """
+    Cosines between kernels whose rows and columns are centred.
+
+    Shapes: values (n_kernels, n_samples, n_basis); returns (n_kernels, n_kernels).
+    """
+    centred = values - values.mean(axis=1, keepdims=True)
+    centred = (centred - centred.mean(axis=2, keepdims=True)).reshape(len(values), -1)
+    norms = np.linalg.norm(centred, axis=1)[:, None]
+    there = (norms > 1e-12 * np.linalg.norm(values.reshape(len(values), -1), axis=1)[:, None]) & (norms > 0.0)
+    unit = np.divide(centred, norms, out=np.zeros_like(centred), where=there)
+    product: Array = unit @ unit.T
+    return product
+
+
+def similar_order(alignment: Array) -> list[int]:
+    """Put similar kernels side by side. Shapes: alignment (n_kernels, n_kernels)."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    if len(alignment) < 3:
+        return list(range(len(alignment)))
+    distance = squareform(np.maximum(1.0 - alignment, 0.0), checks=False)
+    return [int(m) for m in leaves_list(linkage(distance, "average"))]
+
+
+def wilson(share: Any, count: Any) -> tuple[Any, Any]:
+    """
+    Return the ends of Wilson's 95 % interval of shares of samples.
+
+    It has a width also where the share is 0 or 1, where resampling has none.
+    """
+    spread = _NORMAL_95**2 / count
+    centre = (share + spread / 2.0) / (1.0 + spread)
+    half = np.sqrt(spread * (share * (1.0 - share) + spread / 4.0)) / (1.0 + spread)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
 def _axes(ax: Any, *, height: float = 3.2, width: float = 6.0) -> Any:
@@ -331,11 +357,3 @@ def _one_number(name: str, value: Any) -> float:
     if np.size(value) != 1:
         raise ValueError(f"{name}: expected one number, got {value!r:.80}. Take that of one class: {name}_[c].")
     return float(np.ravel(value)[0])
-
-
-def _wilson(hits: Array, counts: Any) -> tuple[Array, Array]:
-    """Return the ends of Wilson's 95 % interval for a frequency."""
-    share, spread = hits / counts, _NORMAL_95**2 / counts
-    centre = (share + spread / 2.0) / (1.0 + spread)
-    half = np.sqrt(spread * (share * (1.0 - share) + spread / 4.0)) / (1.0 + spread)
-    return centre - half, centre + half
