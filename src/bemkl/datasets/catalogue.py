@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bemkl.datasets.sets import Kind
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array
+from bemkl.datasets.checksums import value_checksum
+from bemkl.datasets.sets import DataSet, Kind
 
 UCI = "UCI Machine Learning Repository"
 UCI_LICENCE = f"CC BY 4.0 ({UCI})"
@@ -30,6 +37,61 @@ class Entry:
     def views(self) -> tuple[str, ...]:
         """Names of the views in their order; empty for a table."""
         return () if isinstance(self.columns, int) else tuple(self.columns)
+
+    def of_table(self, X: Array, features: Sequence[str], Y: Array, targets: Sequence[str], source: str) -> DataSet:
+        """
+        Make the data set of one table: cut it into views where it has them, and take classes as whole numbers.
+
+        Shapes: X (n_samples, n_features), Y (n_samples, n_outputs).
+        """
+        responses: npt.NDArray[Any] = Y if self.kind == "regression" else _whole_labels(source, Y)
+        named = self.target_names or tuple(name.removeprefix("target_") for name in targets)
+        y = responses[:, 0] if responses.shape[1] == 1 else responses
+        if isinstance(self.columns, int):
+            return self.of_values(X, y, tuple(features), named, None, source)
+        expected = sum(self.columns.values())
+        if X.shape[1] != expected:
+            raise ValueError(
+                f"{source}: expected {expected} features for the views {self.columns} of {self.name!r}, got "
+                f"{X.shape[1]}."
+            )
+        ends = np.cumsum(list(self.columns.values()))
+        slices = {view: slice(end - width, end) for (view, width), end in zip(self.columns.items(), ends, strict=True)}
+        views = {view: np.ascontiguousarray(X[:, part]) for view, part in slices.items()}
+        return self.of_values(
+            views, y, {view: tuple(features[part]) for view, part in slices.items()}, named, None, source
+        )
+
+    def of_values(
+        self,
+        X: Array | dict[str, Array],
+        y: npt.NDArray[Any],
+        feature_names: tuple[str, ...] | dict[str, tuple[str, ...]],
+        target_names: tuple[str, ...],
+        train: npt.NDArray[np.bool_] | None,
+        source: str,
+    ) -> DataSet:
+        """Make the data set of values and names from a source."""
+        return DataSet(
+            name=self.name,
+            X=X,
+            y=y,
+            feature_names=feature_names,
+            target_names=target_names,
+            train=train,
+            kind=self.kind,
+            checksum=value_checksum(X, y),
+            source=source,
+            licence=self.licence,
+            citation=self.citation,
+        )
+
+
+def _whole_labels(source: str, Y: Array) -> npt.NDArray[np.int64]:
+    labels = Y.astype(np.int64)
+    if not np.array_equal(labels, Y):
+        raise ValueError(f"{source}: expected whole numbers as classes, got {Y[labels != Y][0]:g}.")
+    return labels
 
 
 _ENTRIES = (
