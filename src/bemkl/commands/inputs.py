@@ -114,10 +114,10 @@ def preparation(sources: Sources, bank: str, X: Any) -> list[Any]:
     from bemkl.files import KernelRepair, Mixed, MixedKernels
     from bemkl.kernels import KernelStack, named_bank
 
+    if not isinstance(X, Mixed | KernelStack):
+        return []
     repair = KernelRepair(distances=sources.distances, repair=sources.repair)
-    if isinstance(X, Mixed):
-        return [MixedKernels(named_bank(bank, X.tables), repair)]
-    return [repair] if isinstance(X, KernelStack) else []
+    return [MixedKernels(named_bank(bank, X.tables), repair) if isinstance(X, Mixed) else repair]
 
 
 def open_model(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Scores of draws of the same samples, all at once: a draw is a weight for each sample, which is 1 for a plain score."""
+"""Scores of draws of the same samples, all at once: a draw is a weight for each sample, 1 where nothing is drawn."""
 
 from __future__ import annotations
 
