@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array, finite_array, whole_number
 from bemkl.kernels import stack_kernels
+from bemkl.measures import NORMAL_95, alignments, similar_order, wilson
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "0.6"
 """Colours that readers with any colour vision can tell apart."""
-
-_NORMAL_95 = 1.959963984540054
 
 
 def plot_weights(
@@ -56,7 +55,7 @@ def plot_weights(
             f"weights: expected as many weights as deviations and names, got shapes {mean.shape} and {std.shape} and "
             f"{len(names)} names. Where each class has weights of its own, pass one row."
         )
-    ends = _NORMAL_95 * np.outer([-1.0, 1.0], std) + mean if intervals is None else finite_array("intervals", intervals)
+    ends = NORMAL_95 * np.outer([-1.0, 1.0], std) + mean if intervals is None else finite_array("intervals", intervals)
     if ends.shape != (2, len(mean)):
         raise ValueError(f"intervals: expected lower and upper ends, shape {(2, len(mean))}, got {ends.shape}.")
     order = np.argsort(-np.abs(mean), kind="stable")
@@ -295,44 +294,6 @@ def centred_alignment(kernels: Any) -> Array:
     if stack.shape[0] != stack.shape[1]:
         raise ValueError(f"kernels: expected shape (n_samples, n_samples, n_kernels), got {stack.shape}.")
     return alignments(stack.dense().values.astype(np.float64))
-
-
-def alignments(values: Array) -> Array:
-    """
-    Cosines between kernels whose rows and columns are centred.
-
-    Shapes: values (n_kernels, n_samples, n_basis); returns (n_kernels, n_kernels).
-    """
-    centred = values - values.mean(axis=1, keepdims=True)
-    centred = (centred - centred.mean(axis=2, keepdims=True)).reshape(len(values), -1)
-    norms = np.linalg.norm(centred, axis=1)[:, None]
-    there = (norms > 1e-12 * np.linalg.norm(values.reshape(len(values), -1), axis=1)[:, None]) & (norms > 0.0)
-    unit = np.divide(centred, norms, out=np.zeros_like(centred), where=there)
-    product: Array = unit @ unit.T
-    return product
-
-
-def similar_order(alignment: Array) -> list[int]:
-    """Put similar kernels side by side. Shapes: alignment (n_kernels, n_kernels)."""
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    if len(alignment) < 3:
-        return list(range(len(alignment)))
-    distance = squareform(np.maximum(1.0 - alignment, 0.0), checks=False)
-    return [int(m) for m in leaves_list(linkage(distance, "average"))]
-
-
-def wilson(share: Any, count: Any) -> tuple[Any, Any]:
-    """
-    Return the ends of Wilson's 95 % interval of shares of samples.
-
-    It has a width also where the share is 0 or 1, where resampling has none.
-    """
-    spread = _NORMAL_95**2 / count
-    centre = (share + spread / 2.0) / (1.0 + spread)
-    half = np.sqrt(spread * (share * (1.0 - share) + spread / 4.0)) / (1.0 + spread)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
 def _axes(ax: Any, *, height: float = 3.2, width: float = 6.0) -> Any:

@@ -12,7 +12,8 @@ import pytest
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, KernelStack
 from bemkl.evaluation import HeldOut, cross_predict, predict_held_out
-from bemkl.plots import alignments, centred_alignment
+from bemkl.measures import alignments
+from bemkl.plots import centred_alignment
 from bemkl.report import report_page
 from bemkl.report.bootstrap import bootstrap_intervals, weighted_scores
 from bemkl.report.calibration import LEVELS, coverage, reliability

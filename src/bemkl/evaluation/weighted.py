@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
+from bemkl.measures import NORMAL_95
 
 SMALLEST_PROBABILITY = 1e-15
 """Smallest probability whose logarithm is taken."""
 
 _BINS = 10
-_NORMAL_95 = 1.959963984540054
 
 Scores = dict[str, Array]
 
@@ -70,7 +70,7 @@ def weighted_regression(truth: Array, mean: Array, deviation: Array | None, coun
         distance = (truth - mean) / spread
         density = -0.5 * (distance**2 + np.log(2.0 * np.pi)) - np.log(spread)
         scores["log_density"] = weighted_average(counts, density.mean(axis=1))
-        scores["coverage"] = weighted_average(counts, (np.abs(distance) <= _NORMAL_95).mean(axis=1))
+        scores["coverage"] = weighted_average(counts, (np.abs(distance) <= NORMAL_95).mean(axis=1))
     return scores
 
 

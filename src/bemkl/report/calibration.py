@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.evaluation import HeldOut
-from bemkl.plots import wilson
+from bemkl.measures import wilson
 from bemkl.report.drawing import Frame, chart, dots, figure, line, upright_intervals
 from bemkl.report.markup import Section, paragraph, percent, plural, table
 from bemkl.report.scores import no_predictions

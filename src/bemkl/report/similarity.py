@@ -6,7 +6,7 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.estimators.tasks import take_rows
-from bemkl.plots import alignments, similar_order
+from bemkl.measures import alignments, similar_order
 from bemkl.report.markup import Section, escape, paragraph, short
 from bemkl.report.subject import Subject
 
