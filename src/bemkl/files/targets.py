@@ -12,8 +12,6 @@ import numpy.typing as npt
 from bemkl.files.problems import InputError, listed
 from bemkl.files.tables import FileTable, read_number, read_table
 
-TASKS = ("classification", "regression")
-"""What a target can ask for."""
 _MOST_CLASSES = 20
 
 Values = npt.NDArray[Any]
