@@ -9,6 +9,7 @@ saved and loaded. Types of the fields are annotations of the class.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -40,5 +41,10 @@ def find(parameter: str, name: Any, known: Mapping[str, str]) -> Any:
 
 def registered_parts() -> dict[type, dict[str, str]]:
     """Return the classes of registered modules that fitted models hold, with the shapes of their fields."""
-    modules = [import_module(entry.partition(":")[0]) for entry in (*WEIGHTS.values(), *MULTICLASS.values())]
+    return _parts_of((*WEIGHTS.values(), *MULTICLASS.values()))
+
+
+@cache
+def _parts_of(entries: tuple[str, ...]) -> dict[type, dict[str, str]]:
+    modules = [import_module(entry.partition(":")[0]) for entry in entries]
     return {kind: shapes for module in modules for kind, shapes in getattr(module, "PARTS", {}).items()}

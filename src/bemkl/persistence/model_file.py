@@ -114,9 +114,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     path : str or path
         The file.
     trusted : sequence of str
-        Full names of functions and classes that the file may refer to beyond those of this package and those that skops
-        trusts of NumPy, SciPy and scikit-learn. Kernel functions of your own belong here; the error names what is
-        missing.
+        Full names of functions and classes that the file may refer to beyond those of this package, those that modules
+        in `bemkl.registry` name in `PARTS`, and those that skops trusts of NumPy, SciPy and scikit-learn. Kernel
+        functions of your own belong here; the error names what is missing.
 
     Returns
     -------
