@@ -6,7 +6,7 @@ import zipfile
 
 import numpy as np
 
-from bemkl.persistence.header import NAME, canonical, digest
+from bemkl.persistence.model_file import HEADER, canonical, digest
 
 
 def unpacked(content):
@@ -17,8 +17,8 @@ def unpacked(content):
 
 def packed(parts, header=None):
     """Return a file of these parts, whatever is in them, with a header that fits."""
-    others = {name: part for name, part in parts.items() if name != NAME}
-    fields = json.loads(parts[NAME])
+    others = {name: part for name, part in parts.items() if name != HEADER}
+    fields = json.loads(parts[HEADER])
     fields.pop("checksum")
     fields["checksums"] = {name: digest(part) for name, part in sorted(others.items())}
     fields |= header or {}
@@ -26,7 +26,7 @@ def packed(parts, header=None):
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, part in others.items():
             archive.writestr(name, part)
-        archive.writestr(NAME, json.dumps(fields | {"checksum": digest(canonical(fields))}))
+        archive.writestr(HEADER, json.dumps(fields | {"checksum": digest(canonical(fields))}))
     return buffer.getvalue()
 
 

@@ -4,10 +4,13 @@ import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
-from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor
+from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, load_model, save_model
 from bemkl.commands.settings import MODEL_OPTIONS
+from bemkl.exceptions import ModelFileError
 from bemkl.registry import MULTICLASS, WEIGHTS, find
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -53,3 +56,44 @@ def test_the_documentation_speaks_of_them(name):
 def test_other_names_are_refused(value):
     with pytest.raises(ValueError, match=r"weights: expected one of free, nonnegative, .*; got"):
         find("weights", value, WEIGHTS)
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """Register plug-ins that are no part of the package."""
+    monkeypatch.setitem(WEIGHTS, "toy", "toy_plug_ins:family")
+    monkeypatch.setitem(MULTICLASS, "toy", "toy_plug_ins:way")
+
+
+@pytest.fixture
+def toy_file(toys, tmp_path):
+    """Return the file of a model with registered plug-ins, and the model."""
+    X, y = load_iris(return_X_y=True)
+    model = BEMKLClassifier(weights="toy", multiclass="toy", tol=1e-2).fit(X[::3], y[::3])
+    save_model(model, tmp_path / "toy.skops")
+    return tmp_path / "toy.skops", model, X
+
+
+def test_a_registered_family_and_likelihood_are_fitted_saved_and_loaded(toy_file):
+    path, model, X = toy_file
+    assert type(model.posterior_.weights).__name__ == "ToyWeights"
+    again = load_model(path)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.posterior_.weights.notes, 1.0)
+
+
+def test_what_is_not_registered_is_refused(toy_file, monkeypatch):
+    path, model, _ = toy_file
+    monkeypatch.delitem(MULTICLASS, "toy")
+    monkeypatch.delitem(WEIGHTS, "toy")
+    with pytest.raises(ModelFileError, match=r"refers to toy_plug_ins.ToyLikelihood, toy_plug_ins.ToyWeights, which"):
+        load_model(path)
+    with pytest.raises(ValueError, match="expected a Likelihood, got a ToyLikelihood"):
+        save_model(model, path)
+
+
+def test_registered_classes_are_held_to_their_shapes(toy_file):
+    path, model, _ = toy_file
+    object.__setattr__(model.posterior_.weights, "notes", np.ones(len(model.kernel_names_) + 1))
+    with pytest.raises(ValueError, match=r"weights \(ToyWeights\).notes: expected shape"):
+        save_model(model, path)

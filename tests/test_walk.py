@@ -9,6 +9,7 @@ import pytest
 
 import bemkl
 from bemkl import BEMKLClassifier, KernelBank, KernelSpec
+from bemkl.commands.program import program
 
 PACKAGE = str(Path(bemkl.__file__).parent)
 RNG = np.random.default_rng(0)
@@ -18,7 +19,7 @@ BANK = KernelBank(
     [KernelSpec("gaussian", "each", {"width": [0.5, 1.0]}), KernelSpec("polynomial", "all", {"degree": [1, 2]})]
 )
 # Files, and changes of file between first visits of functions: these may only get smaller.
-LIMITS = {"fit": (55, 290), "plain fit": (48, 240), "predict_proba": (22, 60)}
+LIMITS = {"fit": (55, 290), "plain fit": (48, 240), "predict_proba": (22, 60), "bemkl fit": (74, 385)}
 
 
 def fit():
@@ -27,6 +28,25 @@ def fit():
 
 def plain_fit():
     return BEMKLClassifier(BANK, acceleration=None, factor_tol=None, max_iter=5, tol=None).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory):
+    """Return a call of `bemkl fit` on two views in files."""
+    folder = tmp_path_factory.mktemp("walk")
+    ids = [f"sample {row}" for row in range(len(Y))]
+    for name, columns in (("one", X[:, :3]), ("two", X[:, 3:])):
+        lines = [",".join([row, *map(str, values)]) for row, values in zip(ids, columns, strict=True)]
+        (folder / f"{name}.csv").write_text("\n".join(["id,a,b,c", *lines]))
+    (folder / "y.csv").write_text("\n".join(["id,y", *map("{},{}".format, ids, Y)]))
+    views = [f"--view={name}={folder / name}.csv" for name in ("one", "two")]
+    arguments = ["fit", *views, f"--target={folder / 'y.csv'}:y", "--force", "-o", str(folder / "model.skops")]
+
+    def call():
+        with pytest.raises(SystemExit, match=r"^0$"):
+            program.main(arguments)
+
+    return call
 
 
 def walk(call):
@@ -47,9 +67,10 @@ def walk(call):
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_a_reader_walks_no_further(name):
+def test_a_reader_walks_no_further(name, command):
     model = fit()  # what is compiled or imported once is no part of the walk
-    calls = {"fit": fit, "plain fit": plain_fit, "predict_proba": lambda: model.predict_proba(X)}
+    calls = {"fit": fit, "plain fit": plain_fit, "predict_proba": lambda: model.predict_proba(X), "bemkl fit": command}
+    calls[name]()
     files = walk(calls[name])
     changes = sum(one != other for one, other in pairwise(files))
     most_files, most_changes = LIMITS[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bemkl.datasets.catalogue import CATALOGUE, UCI, UCI_LICENCE, Entry
+from bemkl.datasets.catalogue import CATALOGUE, UCI, Entry
 
 _OXFORD = "none stated; given out for research by the Visual Geometry Group, Oxford"
 _FLOWERS17 = "Nilsback and Zisserman, A visual vocabulary for flower classification, CVPR 2006"
@@ -17,7 +17,6 @@ _FURTHER = (
         rows=194,
         columns=32,
         target="recurrent",
-        licence=UCI_LICENCE,
         citation=f"Wolberg, Street and Mangasarian, Breast Cancer Wisconsin (Prognostic), {UCI}, 1995",
         checksum="bc03373f13daad0825cb898884ad9c429d818036e615d757a9752a387324f53e",
         target_names=("not recurrent", "recurrent"),
@@ -73,7 +72,6 @@ _FURTHER = (
         rows=308,
         columns=6,
         target="residuary resistance",
-        licence=UCI_LICENCE,
         citation=f"Gerritsma, Onnink and Versluis, Yacht Hydrodynamics, {UCI}, 1981",
         checksum="f888784a1baebc297cdf23c078e8a13b4a0e6f0d941bb44d2feef08f8f0bf5f0",
         target_names=("resistance",),

@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array, finite_array, whole_number
 from bemkl.kernels import stack_kernels
+from bemkl.measures import NORMAL_95, alignments, similar_order, wilson
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "0.6"
 """Colours that readers with any colour vision can tell apart."""
-
-_NORMAL_95 = 1.959963984540054
 
 
 def plot_weights(
@@ -56,7 +55,7 @@ def plot_weights(
             f"weights: expected as many weights as deviations and names, got shapes {mean.shape} and {std.shape} and "
             f"{len(names)} names. Where each class has weights of its own, pass one row."
         )
-    ends = _NORMAL_95 * np.outer([-1.0, 1.0], std) + mean if intervals is None else finite_array("intervals", intervals)
+    ends = NORMAL_95 * np.outer([-1.0, 1.0], std) + mean if intervals is None else finite_array("intervals", intervals)
     if ends.shape != (2, len(mean)):
         raise ValueError(f"intervals: expected lower and upper ends, shape {(2, len(mean))}, got {ends.shape}.")
     order = np.argsort(-np.abs(mean), kind="stable")
@@ -209,10 +208,10 @@ def plot_calibration(labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, n_b
     )
     predicted = np.array([probability[rows].mean() for rows in bins])
     counts, hits = np.array([len(rows) for rows in bins]), np.array([truth[rows].sum() for rows in bins])
-    low, high = _wilson(hits, counts)
+    frequency = hits / counts
+    low, high = wilson(frequency, counts)
     ax = _axes(ax, height=4.0, width=4.2)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=0)
-    frequency = hits / counts
     ax.errorbar(
         predicted,
         frequency,
@@ -245,18 +244,13 @@ def plot_similarity(kernels: Any, *, names: Sequence[str] | None = None, ax: Any
     matplotlib.axes.Axes
         The picture; kernels have labels where there is room for them.
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
     stack = stack_kernels(kernels)
     alignment = centred_alignment(stack)
     if names is None:
         names = stack.names
     if len(names) != len(alignment):
         raise ValueError(f"names: expected a name for each of {len(alignment)} kernels, got {len(names)}.")
-    order = list(range(len(alignment)))
-    if len(alignment) > 2:
-        order = list(leaves_list(linkage(squareform(np.maximum(1.0 - alignment, 0.0), checks=False), "average")))
+    order = similar_order(alignment)
     ax = _axes(ax, height=5.0, width=6.0)
     image = ax.imshow(alignment[np.ix_(order, order)], vmin=min(0.0, alignment.min()), vmax=1.0, cmap="cividis")
     ax.figure.colorbar(image, ax=ax, label="centred alignment", shrink=0.8)
@@ -299,14 +293,7 @@ def centred_alignment(kernels: Any) -> Array:
     stack = stack_kernels(kernels)
     if stack.shape[0] != stack.shape[1]:
         raise ValueError(f"kernels: expected shape (n_samples, n_samples, n_kernels), got {stack.shape}.")
-    values = stack.dense().values.astype(np.float64)
-    values = values - values.mean(axis=1, keepdims=True)
-    values -= values.mean(axis=2, keepdims=True)
-    flat = values.reshape(len(values), -1)
-    norms = np.linalg.norm(flat, axis=1)
-    flat = np.divide(flat, norms[:, None], out=np.zeros_like(flat), where=norms[:, None] > 1e-12 * norms.max())
-    alignment: Array = flat @ flat.T
-    return alignment
+    return alignments(stack.dense().values.astype(np.float64))
 
 
 def _axes(ax: Any, *, height: float = 3.2, width: float = 6.0) -> Any:
@@ -331,11 +318,3 @@ def _one_number(name: str, value: Any) -> float:
     if np.size(value) != 1:
         raise ValueError(f"{name}: expected one number, got {value!r:.80}. Take that of one class: {name}_[c].")
     return float(np.ravel(value)[0])
-
-
-def _wilson(hits: Array, counts: Any) -> tuple[Array, Array]:
-    """Return the ends of Wilson's 95 % interval for a frequency."""
-    share, spread = hits / counts, _NORMAL_95**2 / counts
-    centre = (share + spread / 2.0) / (1.0 + spread)
-    half = np.sqrt(spread * (share * (1.0 - share) + spread / 4.0)) / (1.0 + spread)
-    return centre - half, centre + half

@@ -1,8 +1,15 @@
-"""Names that users choose by: the one place where a family of weights or a way with several classes is entered."""
+"""
+Names that users choose by: the one place where a family of weights or a way with several classes is entered.
+
+An entry says where the function is. Its module may have a dict `PARTS` of the classes of its own that fitted models
+hold, likelihoods or posteriors, with the shapes of their fields as in `persistence/layout.py`: models with them can be
+saved and loaded. Types of the fields are annotations of the class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -30,3 +37,14 @@ def find(parameter: str, name: Any, known: Mapping[str, str]) -> Any:
         raise ValueError(f"{parameter}: expected one of {', '.join(known)}; got {name!r}.")
     module, _, attribute = known[name].partition(":")
     return getattr(import_module(module), attribute)
+
+
+def registered_parts() -> dict[type, dict[str, str]]:
+    """Return the classes of registered modules that fitted models hold, with the shapes of their fields."""
+    return _parts_of((*WEIGHTS.values(), *MULTICLASS.values()))
+
+
+@cache
+def _parts_of(entries: tuple[str, ...]) -> dict[type, dict[str, str]]:
+    modules = [import_module(entry.partition(":")[0]) for entry in entries]
+    return {kind: shapes for module in modules for kind, shapes in getattr(module, "PARTS", {}).items()}

@@ -22,7 +22,7 @@ import bemkl.commands.weights
 from bemkl.commands import settings
 from bemkl.commands.output import as_csv
 from bemkl.commands.program import program
-from bemkl.files.reading import read_table
+from bemkl.files.tables import read_table
 from bemkl.files.writing import write_whole
 from bemkl.kernels import BANKS
 

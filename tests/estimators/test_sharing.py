@@ -14,8 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, shared_kernels
 from bemkl.estimators import sources
-from bemkl.estimators.content import key_of
-from bemkl.estimators.sharing import Memo, room_for
+from bemkl.estimators.sharing import Memo, key_of, room_for
 from bemkl.kernels.registry import NAMED
 
 X, Y = load_wine(return_X_y=True)

@@ -17,8 +17,8 @@ from scipy.io import savemat
 from bemkl.files import InputError, MixedKernels, Sources, new_samples, training_samples
 from bemkl.files.matching import Part, match
 from bemkl.files.matrices import read_matrices
-from bemkl.files.reading import read_table
 from bemkl.files.repairs import KernelRepair
+from bemkl.files.tables import read_table
 from bemkl.files.targets import read_target
 from bemkl.files.writing import refuse_output, write_whole
 from bemkl.kernels import from_distances, named_bank, stack_kernels

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, load_model, paper_bank, save_model
 from bemkl.exceptions import ModelFileError
-from bemkl.persistence.header import NAME
+from bemkl.persistence.model_file import HEADER
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 3))
@@ -149,7 +149,7 @@ class TestBadFiles:
     def rewritten(self, content, change, header=None):
         """Change a part of the file, with checksums that fit."""
         parts = unpacked(content)
-        return packed(change(parts) | {NAME: parts[NAME]}, header)
+        return packed(change(parts) | {HEADER: parts[HEADER]}, header)
 
     def test_a_forged_file_runs_no_code(self, content, load, tmp_path, monkeypatch):
         ran = []

@@ -12,13 +12,13 @@ import pytest
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, KernelStack
 from bemkl.evaluation import HeldOut, cross_predict, predict_held_out
+from bemkl.measures import alignments
 from bemkl.plots import centred_alignment
 from bemkl.report import report_page
 from bemkl.report.bootstrap import bootstrap_intervals, weighted_scores
 from bemkl.report.calibration import LEVELS, coverage, reliability
 from bemkl.report.confusion import count_confusions
 from bemkl.report.scores import read_scores
-from bemkl.report.similarity import alignments
 
 VOID = {"meta", "link", "input", "br"}
 ATTACK = "<script>alert(1)</script>"
@@ -181,7 +181,14 @@ def test_alignment_of_square_kernels():
     K = np.random.default_rng(11).normal(size=(4, 12, 12))
     K[3] = 1.0
     K += K.transpose(0, 2, 1)
-    np.testing.assert_allclose(alignments(K), centred_alignment(np.moveaxis(K, 0, -1)), atol=1e-12)
+    H = np.eye(12) - 1.0 / 12.0
+    centred = [H @ kernel @ H for kernel in K]
+    expected = np.array([[np.trace(one @ other) for other in centred] for one in centred])
+    lengths = np.sqrt(expected.diagonal())
+    lengths[3] = np.inf  # nothing is left of a constant
+    expected /= np.outer(lengths, lengths)
+    np.testing.assert_allclose(alignments(K), expected, atol=1e-12)
+    np.testing.assert_allclose(centred_alignment(np.moveaxis(K, 0, -1)), expected, atol=1e-12)
 
 
 def test_confusions_are_counted(three):

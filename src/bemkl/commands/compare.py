@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bemkl.commands.evaluate import folds_option
-from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
+from bemkl.commands.inputs import FILE_OPTIONS, preparation, read_training, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
-from bemkl.commands.training import preparation, read_training
 
 if TYPE_CHECKING:
     from bemkl.arrays import Array
@@ -35,7 +34,7 @@ def compare(folds: int, as_json: bool, **options: Any) -> None:
 
     sources, settings = take_sources(options), take_settings(options)
     gathered = read_training(sources, settings.task)
-    before = preparation(sources, settings, gathered.X)
+    before = preparation(sources, settings.bank, gathered.X)
     compared = variants(gathered.X, lambda X: settings.estimator(gathered.task, X), before)
     seed, found = settings.parameters["random_state"], {}
     with progress("fits", folds * len(compared)) as advance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from bemkl.commands.streams import write_result
+from bemkl.commands.output import write_result
 
 
 @click.command()

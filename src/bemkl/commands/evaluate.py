@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
+from bemkl.commands.inputs import FILE_OPTIONS, preparation, read_training, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table, progress
 from bemkl.commands.settings import MODEL_OPTIONS, take_settings
-from bemkl.commands.training import preparation, read_training
 
 folds_option = click.option(
     "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds."
@@ -33,7 +32,7 @@ def evaluate(folds: int, as_json: bool, **options: Any) -> None:
 
     sources, settings = take_sources(options), take_settings(options)
     gathered = read_training(sources, settings.task)
-    steps = [*preparation(sources, settings, gathered.X), settings.estimator(gathered.task, gathered.X)]
+    steps = [*preparation(sources, settings.bank, gathered.X), settings.estimator(gathered.task, gathered.X)]
     model = make_pipeline(*steps)
     with progress("folds", folds) as advance:
         seed = settings.parameters["random_state"]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
-from bemkl.commands.models import model_argument, open_model, read_for
+from bemkl.commands.inputs import FILE_OPTIONS, model_argument, open_model, read_for, take_sources, with_options
 from bemkl.commands.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
-from bemkl.commands.output import json_option, print_json, print_table
+from bemkl.commands.inputs import FILE_OPTIONS, preparation, read_training, take_sources, with_options
+from bemkl.commands.output import json_option, print_json, print_table, say, weight_table
 from bemkl.commands.settings import MODEL_OPTIONS, Settings, take_settings
-from bemkl.commands.streams import say
-from bemkl.commands.tables import weight_table
-from bemkl.commands.training import preparation, read_training
 
 if TYPE_CHECKING:
     from bemkl.files import Gathered, Sources
@@ -43,7 +40,7 @@ def fit(output: Path, force: bool, as_json: bool, **options: Any) -> None:
     refuse_output(output, force=force, inputs=sources.paths)
     gathered = read_training(sources, settings.task)
     X, recipe = gathered.X, gathered.recipe
-    for step in preparation(sources, settings, X):
+    for step in preparation(sources, settings.bank, X):
         X, recipe = step.fit_transform(X), replace(recipe, prepare=step)
     # The bar is drawn on the standard output, which is for results where it is no terminal.
     model = settings.estimator(gathered.task, X).set_params(verbose=int(sys.stdout.isatty() and not as_json))

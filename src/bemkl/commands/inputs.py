@@ -1,4 +1,4 @@
-"""Options that name files, the same for all commands."""
+"""What commands take in: options that name files, samples for training and for a model, and models."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bemkl.commands.output import say
+
 if TYPE_CHECKING:
-    from bemkl.files import Sources
+    from bemkl.files import Gathered, Sources
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 
@@ -37,6 +39,9 @@ FILE_OPTIONS = [
     click.option("--keep-incomplete", is_flag=True, help="Keep samples that lack some of the views."),
 ]
 """The options, for `with_options`."""
+
+model_argument = click.argument("model_path", metavar="MODEL.skops", type=click.Path(path_type=Path))
+"""The argument that names a model."""
 
 
 def with_options(*options: Option) -> Option:
@@ -92,3 +97,54 @@ def _kernel(text: str) -> tuple[str | None, Path, str | None]:
         path, _, variable = rest.rpartition(":")
         return name or None, Path(path), variable
     return name or None, Path(rest), None
+
+
+def read_training(sources: Sources, task: str | None) -> Gathered:
+    """Read training samples, and say what did not match and what the task is."""
+    from bemkl.files import training_samples
+
+    gathered = training_samples(sources, task)
+    say(*gathered.matched.sentences())
+    say(f"{gathered.task.capitalize()}, {f'because {gathered.reason}' if gathered.reason else 'as you said'}.")
+    return gathered
+
+
+def preparation(sources: Sources, bank: str, X: Any) -> list[Any]:
+    """Return what has to be done to samples from files before an estimator takes them."""
+    from bemkl.files import KernelRepair, Mixed, MixedKernels
+    from bemkl.kernels import KernelStack, named_bank
+
+    if not isinstance(X, Mixed | KernelStack):
+        return []
+    repair = KernelRepair(distances=sources.distances, repair=sources.repair)
+    return [MixedKernels(named_bank(bank, X.tables), repair) if isinstance(X, Mixed) else repair]
+
+
+def open_model(path: Path) -> Any:
+    """Load a model."""
+    from bemkl.files import InputError, refuse_missing
+    from bemkl.persistence import load_model
+
+    refuse_missing(path, "Fit a model first: bemkl fit ... -o model.skops.")
+    model = load_model(path)
+    if not hasattr(model, "kernel_names_") or not hasattr(model, "contributions"):
+        raise InputError(f"{path}: holds a {type(model).__name__}.", "Expected a classifier or regressor of bemkl.")
+    return model
+
+
+def read_for(model: Any, sources: Sources) -> Gathered:
+    """Read samples for a model, and say what did not match."""
+    from sklearn.base import is_classifier
+
+    from bemkl.files import InputError, Recipe, new_samples
+
+    recipe = getattr(model, "files_", None)
+    if not isinstance(recipe, Recipe):
+        raise InputError(
+            "The model was not fitted by `bemkl fit`: it does not know which columns of which files it takes.",
+            "Load it in Python with bemkl.load_model, and call its predict.",
+        )
+    classes = model.classes_ if is_classifier(model) and len(recipe.targets) == 1 else None
+    gathered = new_samples(sources, recipe, "classification" if is_classifier(model) else "regression", classes)
+    say(*gathered.matched.sentences())
+    return gathered

@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
-from bemkl.commands.models import model_argument, open_model, read_for
-from bemkl.commands.output import json_option, print_csv, print_json, refuse_csv, save_csv
-from bemkl.commands.streams import say
+from bemkl.commands.inputs import FILE_OPTIONS, model_argument, open_model, read_for, take_sources, with_options
+from bemkl.commands.output import json_option, print_csv, print_json, refuse_csv, save_csv, say
 
 _Column = tuple[str, Any]
 

@@ -14,8 +14,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from bemkl.commands.main import INTERRUPTED
+from bemkl.commands.output import end_result, flush_result, say
 from bemkl.commands.refusals import refusal
-from bemkl.commands.streams import end_result, flush_result, say
 
 _COMMANDS = {
     "fit": "Fit a model to samples in files, and save it.",

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bemkl.commands.evaluate import folds_option
-from bemkl.commands.inputs import FILE_OPTIONS, take_sources, with_options
-from bemkl.commands.models import model_argument, open_model, read_for
-from bemkl.commands.output import json_option, print_json, progress
-from bemkl.commands.streams import say
+from bemkl.commands.inputs import FILE_OPTIONS, model_argument, open_model, read_for, take_sources, with_options
+from bemkl.commands.output import json_option, print_json, progress, say
 
 if TYPE_CHECKING:
     from bemkl.evaluation import HeldOut

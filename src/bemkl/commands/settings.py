@@ -24,7 +24,6 @@ _BANKS = (
     "tanimoto",
     "hamming",
 )
-_PRIOR = "dense|sparse|SHAPE,SCALE"
 _PRIORS = ("kernel_prior", "sample_prior", "bias_prior")
 _SHARED = (*_PRIORS, "weights", "intermediate_std", "landmarks", "max_iter", "tol", "n_init")
 
@@ -58,6 +57,12 @@ class _PriorType(click.ParamType[str | tuple[float, float]]):
         return shape, scale
 
 
+def _prior(name: str, text: str) -> Any:
+    """Return an option for the prior of precisions."""
+    metavar = "dense|sparse|SHAPE,SCALE"
+    return click.option(name, type=_PriorType(), metavar=metavar, default="dense", show_default=True, help=text)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a user asks of the model."""
@@ -89,38 +94,10 @@ MODEL_OPTIONS = [
         "--task", type=click.Choice(["classification", "regression"]), help="Instead of what the target says."
     ),
     click.option("--bank", type=click.Choice(_BANKS), default="default", show_default=True, help="Kernels on tables."),
-    click.option(
-        "--kernel-prior",
-        type=_PriorType(),
-        metavar=_PRIOR,
-        default="dense",
-        show_default=True,
-        help="Precisions of kernel weights.",
-    ),
-    click.option(
-        "--sample-prior",
-        type=_PriorType(),
-        metavar=_PRIOR,
-        default="dense",
-        show_default=True,
-        help="Precisions of sample weights.",
-    ),
-    click.option(
-        "--bias-prior",
-        type=_PriorType(),
-        metavar=_PRIOR,
-        default="dense",
-        show_default=True,
-        help="Precision of the bias.",
-    ),
-    click.option(
-        "--noise-prior",
-        type=_PriorType(),
-        metavar=_PRIOR,
-        default="dense",
-        show_default=True,
-        help="Precision of the noise.",
-    ),
+    _prior("--kernel-prior", "Precisions of kernel weights."),
+    _prior("--sample-prior", "Precisions of sample weights."),
+    _prior("--bias-prior", "Precision of the bias."),
+    _prior("--noise-prior", "Precision of the noise."),
     click.option(
         "--weights",
         type=click.Choice(list(WEIGHTS)),
@@ -135,14 +112,7 @@ MODEL_OPTIONS = [
         show_default=True,
         help="How classes share kernel weights.",
     ),
-    click.option(
-        "--pool-prior",
-        type=_PriorType(),
-        metavar=_PRIOR,
-        default="dense",
-        show_default=True,
-        help="Precisions of pooled weights around the common ones.",
-    ),
+    _prior("--pool-prior", "Precisions of pooled weights around the common ones."),
     click.option(
         "--intermediate-std",
         type=_DeviationType(),

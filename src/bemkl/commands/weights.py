@@ -6,10 +6,18 @@ from pathlib import Path
 
 import click
 
-from bemkl.commands.models import model_argument, open_model
-from bemkl.commands.output import json_option, print_csv, print_json, print_table, refuse_csv, save_csv
-from bemkl.commands.streams import say
-from bemkl.commands.tables import top_of_each, weight_table
+from bemkl.commands.inputs import model_argument, open_model
+from bemkl.commands.output import (
+    json_option,
+    print_csv,
+    print_json,
+    print_table,
+    refuse_csv,
+    save_csv,
+    say,
+    top_of_each,
+    weight_table,
+)
 
 
 @click.command()

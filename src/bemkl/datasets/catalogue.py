@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bemkl.datasets.sets import Kind
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array
+from bemkl.datasets.checksums import value_checksum
+from bemkl.datasets.sets import DataSet, Kind
 
 UCI = "UCI Machine Learning Repository"
-UCI_LICENCE = f"CC BY 4.0 ({UCI})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +25,9 @@ class Entry:
     rows: int  # number of samples
     columns: int | dict[str, int]  # number of features, or that of each view in their order
     target: str  # what the response is, in a few words
-    licence: str  # terms of the data, as far as they are known
     citation: str  # whom to cite
     checksum: str  # digest of the right values
+    licence: str = f"CC BY 4.0 ({UCI})"  # terms of the data, as far as they are known; by default its repository's
     # names of the classes, or of the one response; empty where they come with the data or are not known
     target_names: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()  # columns of the table that are neither feature nor response
@@ -31,6 +37,61 @@ class Entry:
         """Names of the views in their order; empty for a table."""
         return () if isinstance(self.columns, int) else tuple(self.columns)
 
+    def of_table(self, X: Array, features: Sequence[str], Y: Array, targets: Sequence[str], source: str) -> DataSet:
+        """
+        Make the data set of one table: cut it into views where it has them, and take classes as whole numbers.
+
+        Shapes: X (n_samples, n_features), Y (n_samples, n_outputs).
+        """
+        responses: npt.NDArray[Any] = Y if self.kind == "regression" else _whole_labels(source, Y)
+        named = self.target_names or tuple(name.removeprefix("target_") for name in targets)
+        y = responses[:, 0] if responses.shape[1] == 1 else responses
+        if isinstance(self.columns, int):
+            return self.of_values(X, y, tuple(features), named, None, source)
+        expected = sum(self.columns.values())
+        if X.shape[1] != expected:
+            raise ValueError(
+                f"{source}: expected {expected} features for the views {self.columns} of {self.name!r}, got "
+                f"{X.shape[1]}."
+            )
+        ends = np.cumsum(list(self.columns.values()))
+        slices = {view: slice(end - width, end) for (view, width), end in zip(self.columns.items(), ends, strict=True)}
+        views = {view: np.ascontiguousarray(X[:, part]) for view, part in slices.items()}
+        return self.of_values(
+            views, y, {view: tuple(features[part]) for view, part in slices.items()}, named, None, source
+        )
+
+    def of_values(
+        self,
+        X: Array | dict[str, Array],
+        y: npt.NDArray[Any],
+        feature_names: tuple[str, ...] | dict[str, tuple[str, ...]],
+        target_names: tuple[str, ...],
+        train: npt.NDArray[np.bool_] | None,
+        source: str,
+    ) -> DataSet:
+        """Make the data set of values and names from a source."""
+        return DataSet(
+            name=self.name,
+            X=X,
+            y=y,
+            feature_names=feature_names,
+            target_names=target_names,
+            train=train,
+            kind=self.kind,
+            checksum=value_checksum(X, y),
+            source=source,
+            licence=self.licence,
+            citation=self.citation,
+        )
+
+
+def _whole_labels(source: str, Y: Array) -> npt.NDArray[np.int64]:
+    labels = Y.astype(np.int64)
+    if not np.array_equal(labels, Y):
+        raise ValueError(f"{source}: expected whole numbers as classes, got {Y[labels != Y][0]:g}.")
+    return labels
+
 
 _ENTRIES = (
     Entry(
@@ -39,7 +100,6 @@ _ENTRIES = (
         rows=683,
         columns=9,
         target="malignant",
-        licence=UCI_LICENCE,
         citation=f"Wolberg, Breast Cancer Wisconsin (Original), {UCI}, 1990",
         checksum="c3d1612702fbcf07e9a8d2f906626e81c7e19a7d71b81ec20cf80b44da8e5698",
         target_names=("benign", "malignant"),
@@ -50,7 +110,6 @@ _ENTRIES = (
         rows=345,
         columns=6,
         target="selector 2",
-        licence=UCI_LICENCE,
         citation=f"Forsyth, Liver Disorders, {UCI}, 1990",
         checksum="f9a1b33c4fe81a8fcd4c2409d6923447b32964c45ad09dda75149adaa3493fcb",
         target_names=("selector 1", "selector 2"),
@@ -61,7 +120,6 @@ _ENTRIES = (
         rows=270,
         columns=28,
         target="disease present",
-        licence=UCI_LICENCE,
         citation=f"Statlog (Heart), {UCI}",
         checksum="2085aad84251bf8b7f40cc9fd226fffa00296d0195496f83f614e5874299189b",
         target_names=("absent", "present"),
@@ -72,7 +130,6 @@ _ENTRIES = (
         rows=351,
         columns=33,
         target="good return",
-        licence=UCI_LICENCE,
         citation=f"Sigillito, Wing, Hutton and Baker, Ionosphere, {UCI}, 1989",
         checksum="97d4e8434757d2403ebae3b5cf2cc86c01c3f4c076d612c00ebcd9ba30158432",
         target_names=("bad", "good"),
@@ -95,7 +152,6 @@ _ENTRIES = (
         rows=208,
         columns=60,
         target="mine",
-        licence=UCI_LICENCE,
         citation=f"Gorman and Sejnowski, Connectionist Bench (Sonar, Mines vs. Rocks), {UCI}, 1988",
         checksum="d44b48608a9b416bd1210bf1744a220e1a04a1a220e6b56d9afa5dca52c3bea7",
         target_names=("rock", "mine"),
@@ -106,7 +162,6 @@ _ENTRIES = (
         rows=569,
         columns=30,
         target="malignant",
-        licence=UCI_LICENCE,
         citation=f"Wolberg, Mangasarian, Street and Street, Breast Cancer Wisconsin (Diagnostic), {UCI}, 1993",
         checksum="b499d1662b760e71352d44aefdf99480da2e7a1a78aed7a2110736e8938b5962",
         target_names=("benign", "malignant"),
@@ -117,7 +172,6 @@ _ENTRIES = (
         rows=2000,
         columns={"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6},
         target="digit, 10 classes",
-        licence=UCI_LICENCE,
         citation=f"Duin, Multiple Features, {UCI}, 1998",
         checksum="9b0b44ffd4315cc68c897ccd4fa2c17d7734463558f33b6e2351ec10a2c3a416",
         target_names=tuple("0123456789"),
@@ -147,7 +201,6 @@ _ENTRIES = (
         rows=392,
         columns=7,
         target="miles per gallon",
-        licence=UCI_LICENCE,
         citation=f"Quinlan, Auto MPG, {UCI}, 1993",
         checksum="a3fbaec5f7fcae462de679aa18fc8234257f538caa0d0b65834610ed7aa00aae",
         target_names=("mpg",),
@@ -158,7 +211,6 @@ _ENTRIES = (
         rows=1030,
         columns=8,
         target="strength in MPa",
-        licence=UCI_LICENCE,
         citation=f"Yeh, Concrete Compressive Strength, {UCI}, 1998",
         checksum="f20b12ccb1fca050685c971983949ed204ac2534694ab5c07fc927f433327978",
         target_names=("strength",),
@@ -169,7 +221,6 @@ _ENTRIES = (
         rows=768,
         columns=8,
         target="heating and cooling load",
-        licence=UCI_LICENCE,
         citation=f"Tsanas and Xifara, Energy Efficiency, {UCI}, 2012",
         checksum="3d188b6606d3d1207c51b8779d9957573903bc2fd8761533be0e3469793e3dbd",
         target_names=("heating", "cooling"),

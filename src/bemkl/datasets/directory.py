@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.datasets.catalogue import Entry
-from bemkl.datasets.values import Values, from_table
+from bemkl.datasets.sets import DataSet
 
 _SOURCE = "directory"
 _Arrays = dict[str, npt.NDArray[Any]]
 
 
-def read_directory(entry: Entry, folder: Path) -> Values | None:
+def read_directory(entry: Entry, folder: Path) -> DataSet | None:
     """Read a data set from `<folder>/<name>/<name>.csv` or `.npz`."""
     table, archive = (folder / entry.name / f"{entry.name}.{ending}" for ending in ("csv", "npz"))
     if table.is_file():
@@ -27,7 +27,7 @@ def read_directory(entry: Entry, folder: Path) -> Values | None:
     return read_archive(entry, archive) if archive.is_file() else None
 
 
-def read_table(entry: Entry, path: Path) -> Values:
+def read_table(entry: Entry, path: Path) -> DataSet:
     """Read a table: a header, numbers, and the responses in the last columns, `target` or `target_*`."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = list(csv.reader(file)) or [[]]
@@ -42,7 +42,7 @@ def read_table(entry: Entry, path: Path) -> Values:
     features = [name for name in header if name not in (*targets, *entry.ignored)]
     X = _numbers(path, header, rows, features, may_be_empty=False)
     Y = _numbers(path, header, rows, targets, may_be_empty=entry.kind == "regression")
-    return from_table(entry, X, features, Y, targets, _SOURCE)
+    return entry.of_table(X, features, Y, targets, _SOURCE)
 
 
 def _numbers(
@@ -66,7 +66,7 @@ def _numbers(
     return values
 
 
-def read_archive(entry: Entry, path: Path) -> Values:
+def read_archive(entry: Entry, path: Path) -> DataSet:
     """
     Read an archive of views: `X_<view>`, `y`, and `view_names` for their order.
 
@@ -94,7 +94,7 @@ def read_archive(entry: Entry, path: Path) -> Values:
         raise ValueError(f"{path.name}: expected the same samples in all views, got these numbers of rows: {rows}.")
     names = {view: _feature_names(arrays, view, values.shape[1]) for view, values in X.items()}
     classes = entry.target_names or tuple(str(name) for name in arrays.get("class_names", ()))
-    return Values(X, y, names, classes, _splits(arrays), _SOURCE)
+    return entry.of_values(X, y, names, classes, _splits(arrays), _SOURCE)
 
 
 def _stacked(entry: Entry, arrays: _Arrays) -> _Arrays:

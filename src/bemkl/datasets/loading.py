@@ -1,20 +1,17 @@
-"""Loading of a data set from the first source that has its values."""
+"""Loading of a data set from the first source that has its values, and what there is to load."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from bemkl.datasets.catalogue import CATALOGUE, Entry
-from bemkl.datasets.checksums import value_checksum
 from bemkl.datasets.directory import read_directory
-from bemkl.datasets.errors import DatasetNotFound, SourceUnavailable
-from bemkl.datasets.openml import read_openml
-from bemkl.datasets.packages import read_package
-from bemkl.datasets.sets import DataSet
-from bemkl.datasets.values import Values
+from bemkl.datasets.openml import RECIPES, read_openml
+from bemkl.datasets.packages import carrier, read_package
+from bemkl.datasets.sets import DataSet, DatasetNotFound, SourceUnavailable
 
 _VARIABLE = "BEMKL_DATA"
 _LENGTH = 12
@@ -64,18 +61,22 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, check: bool
 def load_entry(entry: Entry, folder: Path | None, check: bool) -> DataSet:
     """Load a data set of any catalogue from the first source that has its values."""
     failures = []
-    for source, read in _sources(entry, folder):
+    sources: dict[str, Callable[[], DataSet]] = {
+        "directory": lambda: _from_folder(entry, folder),
+        "installed package": lambda: read_package(entry),
+        "OpenML": lambda: read_openml(entry),
+    }
+    for source, read in sources.items():
         try:
-            values = read()
+            found = read()
         except SourceUnavailable as reason:
             failures.append(f"{source}: {reason}")
             continue
-        checksum = value_checksum(values.X, values.y)
-        if not check or checksum == entry.checksum:
-            return _data_set(entry, values, checksum)
+        if not check or found.checksum == entry.checksum:
+            return found
         failures.append(
-            f"{source}: its values have the checksum {checksum[:_LENGTH]}… instead of {entry.checksum[:_LENGTH]}…, and "
-            "are refused; check=False takes them"
+            f"{source}: its values have the checksum {found.checksum[:_LENGTH]}… instead of "
+            f"{entry.checksum[:_LENGTH]}…, and are refused; check=False takes them"
         )
     lines = "\n".join(f"  - {failure}" for failure in failures)
     raise DatasetNotFound(
@@ -94,19 +95,13 @@ def _find_entry(name: str) -> Entry:
     raise ValueError(f"name: there is no data set {name!r}. {advice}")
 
 
-def _sources(entry: Entry, folder: Path | None) -> Iterator[tuple[str, Callable[[], Values]]]:
-    yield "directory", lambda: _from_folder(entry, folder)
-    yield "installed package", lambda: read_package(entry)
-    yield "OpenML", lambda: read_openml(entry)
-
-
-def _from_folder(entry: Entry, folder: Path | None) -> Values:
+def _from_folder(entry: Entry, folder: Path | None) -> DataSet:
     if folder is None:
         raise SourceUnavailable(f"neither data_home nor {_VARIABLE} names a folder")
-    values = read_directory(entry, folder)
-    if values is None:
+    found = read_directory(entry, folder)
+    if found is None:
         raise SourceUnavailable(f"{folder} has no {entry.name}/{entry.name}.csv or .npz")
-    return values
+    return found
 
 
 def data_folder(data_home: str | os.PathLike[str] | None) -> Path | None:
@@ -122,17 +117,53 @@ def data_folder(data_home: str | os.PathLike[str] | None) -> Path | None:
     return Path(named)
 
 
-def _data_set(entry: Entry, values: Values, checksum: str) -> DataSet:
-    return DataSet(
-        name=entry.name,
-        X=values.X,
-        y=values.y,
-        feature_names=values.feature_names,
-        target_names=values.target_names,
-        train=values.train,
-        kind=entry.kind,
-        checksum=checksum,
-        source=values.source,
-        licence=entry.licence,
-        citation=entry.citation,
-    )
+def names() -> list[str]:
+    """
+    Return the names of all data sets.
+
+    Returns
+    -------
+    list of str
+        The names, those of the paper's first experiment first.
+
+    Examples
+    --------
+    >>> names()[:4]
+    ['breast', 'bupaliver', 'heart', 'ionosphere']
+    """
+    return list(CATALOGUE)
+
+
+def describe() -> str:
+    r"""
+    Describe all data sets in a table: size, response, where it can be had, and licence.
+
+    Returns
+    -------
+    str
+        The table, one line a data set.
+
+    Examples
+    --------
+    >>> print("\n".join(line[:70].rstrip() for line in describe().splitlines()[:3]))
+    name        rows  features        target                    where
+    breast      683   9               malignant                 directory,
+    bupaliver   345   6               selector 2                directory,
+    """
+    header = ("name", "rows", "features", "target", "where", "licence")
+    rows = [header, *(_row(entry) for entry in CATALOGUE.values())]
+    widths = [max(len(row[j]) for row in rows) for j in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    if isinstance(entry.columns, int):
+        features = str(entry.columns)
+    else:
+        features = f"{sum(entry.columns.values())} in {len(entry.columns)} views"
+    package, recipe = carrier(entry), RECIPES.get(entry.name)
+    where = ["directory", *([package] if package else [])]
+    if recipe is not None:
+        where.append("OpenML " + "+".join(str(number) for number in recipe.identifiers))
+    return entry.name, str(entry.rows), features, entry.target, ", ".join(where), entry.licence

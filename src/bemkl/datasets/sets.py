@@ -1,4 +1,4 @@
-"""What a loader gives back: a table or views, with their responses."""
+"""What a loader gives back, a table or views with their responses, or raises."""
 
 from __future__ import annotations
 
@@ -55,3 +55,11 @@ class DataSet:
     source: str
     licence: str
     citation: str
+
+
+class DatasetNotFound(LookupError):  # noqa: N818 - the name says what happened, and callers read it in a sentence
+    """No source has the data set; the message says what happened to each of them."""
+
+
+class SourceUnavailable(Exception):  # noqa: N818 - caught inside the package, where the next source is tried
+    """One source does not have the data set; the message says why."""

@@ -11,10 +11,9 @@ from sklearn.base import ClassifierMixin
 from bemkl.alignment import aligned_to
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
-from bemkl.estimators.labels import class_probabilities, encode_labels
+from bemkl.estimators.labels import class_probabilities, encode_labels, share_of_labels, share_of_rows
 from bemkl.estimators.multiclass import Fits, Labels
 from bemkl.estimators.parameters import gamma_prior
-from bemkl.estimators.shares import share_of_labels, share_of_rows
 from bemkl.kernels import KernelBank
 from bemkl.registry import MULTICLASS, find
 

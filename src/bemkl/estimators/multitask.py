@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array, explained, finite_array
 from bemkl.estimators.fitting import Effort, fit_problems
-from bemkl.estimators.labels import class_probabilities, encode_labels
+from bemkl.estimators.labels import class_probabilities, encode_labels, share_of_labels
 from bemkl.estimators.parameters import (
     factor_tolerance,
     find_strategies,
@@ -23,7 +23,6 @@ from bemkl.estimators.parameters import (
     read_priors,
 )
 from bemkl.estimators.responses import explained_share, normalised
-from bemkl.estimators.shares import share_of_labels
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
 from bemkl.estimators.summary import weight_intervals
 from bemkl.estimators.tasks import FittedTask, check_task_types, places_of_tasks, refuse_other_kernels, split_tasks

@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_array
 
 from bemkl.arrays import Array, explained, refuse_out_of_range, refuse_unread, standard_moments
-from bemkl.estimators.shares import weights_of
+from bemkl.estimators.labels import weights_of
 
 _ANOTHER_UNIT = "Use another unit, or take logarithms."
 

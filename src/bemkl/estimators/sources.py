@@ -13,8 +13,7 @@ from sklearn.base import clone
 
 from bemkl.alignment import order_like, text_of
 from bemkl.arrays import Array
-from bemkl.estimators.content import key_of
-from bemkl.estimators.sharing import room_for, shared
+from bemkl.estimators.sharing import key_of, room_for, shared
 from bemkl.inference.block import ASYMMETRY_TOLERANCE
 from bemkl.inference.protocols import Stack
 from bemkl.kernels import KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels

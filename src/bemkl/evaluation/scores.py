@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score, roc_curve, root_mean_squared_error
+from sklearn.metrics import roc_auc_score
 
 from bemkl.arrays import Array, finite_array
+from bemkl.evaluation.weighted import SMALLEST_PROBABILITY, Scores, weighted_classification, weighted_regression
 
-_SMALLEST_PROBABILITY = 1e-15
-_CALIBRATION_BINS = 10
-_NORMAL_95 = 1.959963984540054
 _ROUNDING = 1e-6
 
 
@@ -71,28 +69,9 @@ def classification_scores(
     truth = _positions(y, labels)
     P = None if probability is None else _probabilities(probability, len(truth), len(labels))
     D = None if decision is None else _decisions(decision, len(truth), len(labels))
-    if D is None:
-        if P is None:
-            raise ValueError("probability: got None without a decision: there is nothing to score. Pass one of them.")
-        D = P if len(labels) > 2 else P[:, 1:]
-        predicted = P.argmax(axis=1)
-    else:
-        predicted = D.argmax(axis=1) if len(labels) > 2 else (D[:, 0] > 0.0).astype(np.intp)
-    # For two classes the curve of one is the other's with both axes exchanged: one of them says it all.
-    targets = [(truth == k, D[:, column]) for column, k in enumerate(range(len(labels)) if len(labels) > 2 else [1])]
-    targets = [(target, values) for target, values in targets if 0 < target.sum() < len(target)]
-    scores = {
-        "accuracy": float(accuracy_score(truth, predicted)),
-        "auc": _mean([float(roc_auc_score(target, values)) for target, values in targets]),
-        "eer": _mean([_equal_error_rate(target, values) for target, values in targets]),
-    }
-    if P is not None:
-        of_truth = P[np.arange(len(truth)), truth]
-        errors = (P - np.eye(len(labels))[truth]) ** 2
-        scores["log_loss"] = float(-np.log(np.maximum(of_truth, _SMALLEST_PROBABILITY)).mean())
-        scores["brier"] = float((errors.sum(axis=1) if len(labels) > 2 else errors[:, 1]).mean())
-        scores["calibration_error"] = _calibration_error(P.argmax(axis=1) == truth, P.max(axis=1))
-    return scores
+    if P is None and D is None:
+        raise ValueError("probability: got None without a decision: there is nothing to score. Pass one of them.")
+    return _of_all(weighted_classification(truth, P, D, len(labels), np.ones((1, len(truth)))))
 
 
 def label_scores(y: npt.NDArray[np.int_], probability: Array, decision: Array) -> dict[str, float]:
@@ -128,12 +107,13 @@ def label_scores(y: npt.NDArray[np.int_], probability: Array, decision: Array) -
     """
     right = (decision > 0.0) == (y > 0)
     mixed = [label for label, column in enumerate(y.T) if 0 < column.sum() < len(column)]
+    areas = [roc_auc_score(y[:, label], decision[:, label]) for label in mixed]
     of_truth = np.where(y > 0, probability, 1.0 - probability)
     return {
         "label_accuracy": float(right.mean()),
         "subset_accuracy": float(right.all(axis=1).mean()),
-        "macro_auc": _mean([float(roc_auc_score(y[:, label], decision[:, label])) for label in mixed]),
-        "log_loss": float(-np.log(np.maximum(of_truth, _SMALLEST_PROBABILITY)).mean()),
+        "macro_auc": float(np.mean(areas)) if areas else float("nan"),
+        "log_loss": float(-np.log(np.maximum(of_truth, SMALLEST_PROBABILITY)).mean()),
     }
 
 
@@ -181,17 +161,18 @@ def regression_scores(
         raise ValueError(f"y: expected values of at least two samples, got shape {truth.shape}.")
     if centre.shape != truth.shape:
         raise ValueError(f"mean: expected the shape of y, {truth.shape}, got {centre.shape}.")
-    scores = {"r2": float(r2_score(truth, centre)), "rmse": float(root_mean_squared_error(truth, centre))}
-    if deviation is not None:
-        spread = finite_array("deviation", deviation)
+    spread = None if deviation is None else finite_array("deviation", deviation)
+    if spread is not None:
         if spread.shape != truth.shape:
             raise ValueError(f"deviation: expected the shape of y, {truth.shape}, got {spread.shape}.")
         if spread.min() <= 0.0:
             raise ValueError(f"deviation: expected positive numbers, got {spread.min():g}.")
-        distance = (truth - centre) / spread
-        scores["log_density"] = float((-0.5 * (distance**2 + np.log(2.0 * np.pi)) - np.log(spread)).mean())
-        scores["coverage"] = float((np.abs(distance) <= _NORMAL_95).mean())
-    return scores
+    return _of_all(weighted_regression(truth, centre, spread, np.ones((1, len(truth)))))
+
+
+def _of_all(scores: Scores) -> dict[str, float]:
+    """Take the scores of the only draw, which has each sample once."""
+    return {name: float(values[0]) for name, values in scores.items()}
 
 
 def _positions(y: npt.ArrayLike, classes: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
@@ -234,20 +215,3 @@ def _decisions(decision: npt.ArrayLike, n_samples: int, n_classes: int) -> Array
             "Two classes have one column, whose sign decides."
         )
     return D
-
-
-def _equal_error_rate(target: npt.NDArray[np.bool_], values: Array) -> float:
-    """Return the rate at which the straight pieces of a ROC curve cross the line of equal errors."""
-    false_positive, true_positive, _ = roc_curve(target, values)
-    # The difference of the errors grows with each point of the curve, from -1 to 1: it has one zero.
-    return float(np.interp(0.0, false_positive - (1.0 - true_positive), false_positive))
-
-
-def _calibration_error(is_right: npt.NDArray[np.bool_], confidence: Array) -> float:
-    bins = np.minimum((confidence * _CALIBRATION_BINS).astype(np.intp), _CALIBRATION_BINS - 1)
-    gaps = np.bincount(bins, weights=is_right - confidence, minlength=_CALIBRATION_BINS)
-    return float(np.abs(gaps).sum() / len(confidence))
-
-
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")

@@ -100,23 +100,6 @@ def _mixed_variants(X: Any, build: Build, before: Sequence[Any]) -> list[Variant
 
 
 def mean_kernel(stack: KernelStack) -> KernelStack:
-    """
-    Return the mean of several kernels as a stack of one.
-
-    Parameters
-    ----------
-    stack : KernelStack
-        The kernels.
-
-    Returns
-    -------
-    KernelStack
-        Their mean.
-
-    Examples
-    --------
-    >>> mean_kernel(stack_kernels({"a": np.eye(2), "b": np.ones((2, 2))})).dense().values[0].tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
-    """
+    """Return the mean of several kernels as a stack of one."""
     mean: Array = np.mean(stack.dense().values, axis=0)
     return stack_kernels({MEAN: mean})

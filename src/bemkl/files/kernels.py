@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bemkl.alignment import Rows
-from bemkl.files.features import rows_of
-from bemkl.files.matching import Matched, Part, match
+from bemkl.files.matching import Matched, Part, match, rows_of_table
 from bemkl.files.matrices import FileMatrix, read_matrices
 from bemkl.files.problems import InputError, listed
-from bemkl.files.recipe import Recipe
-from bemkl.files.sources import TARGET, Gathered, Sources, fingerprints
+from bemkl.files.sources import TARGET, Gathered, Recipe, Sources, fingerprints
 from bemkl.files.targets import FileTarget
 from bemkl.kernels import stack_kernels
 
@@ -72,7 +70,7 @@ def _label(name: str, matrix: FileMatrix) -> str:
 
 
 def _match(matrices: dict[str, tuple[FileMatrix, list[str] | None]], target: FileTarget | None) -> Matched:
-    parts = [] if target is None else [rows_of(TARGET, target.table, target.id_column)]
+    parts = [] if target is None else [rows_of_table(TARGET, target.table, target.id_column)]
     named = [Part(_label(name, matrix), len(matrix.values), rows) for name, (matrix, rows) in matrices.items()]
     return match([*parts, *named])
 

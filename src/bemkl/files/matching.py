@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bemkl.alignment import Rows, rows_of
 from bemkl.files.problems import InputError, listed
+from bemkl.files.tables import FileTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +20,11 @@ class Part:
     label: str  # what to call the file in messages
     n_rows: int  # number of rows
     ids: list[str] | None  # their ids
+
+
+def rows_of_table(label: str, table: FileTable, id_column: str | None) -> Part:
+    """Return the rows of a table."""
+    return Part(label, table.n_rows, None if id_column is None else table.ids(id_column))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

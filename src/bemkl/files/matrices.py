@@ -12,8 +12,7 @@ from bemkl.arrays import Array
 from bemkl.files.matfiles import read_matfile
 from bemkl.files.numpyfiles import load_array
 from bemkl.files.problems import InputError, listed
-from bemkl.files.reading import DELIMITERS, read_lines, refuse_missing
-from bemkl.files.tables import is_id_name, read_number, refuse_duplicates
+from bemkl.files.tables import DELIMITERS, is_id_name, read_lines, read_number, refuse_duplicates, refuse_missing
 from bemkl.visible import one_line
 
 MATRIX_ENDINGS = (".npy", ".npz", ".mat", *DELIMITERS)

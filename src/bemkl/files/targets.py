@@ -10,11 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.files.problems import InputError, listed
-from bemkl.files.reading import read_table
-from bemkl.files.tables import FileTable, read_number
+from bemkl.files.tables import FileTable, read_number, read_table
 
-TASKS = ("classification", "regression")
-"""What a target can ask for."""
 _MOST_CLASSES = 20
 
 Values = npt.NDArray[Any]

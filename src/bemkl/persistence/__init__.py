@@ -1,6 +1,5 @@
 """Saving and loading of fitted models: skops files with versions and checksums, which run no code when loaded."""
 
-from bemkl.persistence.loading import load_model
-from bemkl.persistence.saving import save_model
+from bemkl.persistence.model_file import load_model, save_model
 
 __all__ = ["load_model", "save_model"]

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from bemkl.distributions import Gamma, PointMass
 from bemkl.exceptions import ModelFileError
 from bemkl.inference.matrices import Dense, LowRank
-from bemkl.persistence.layout import APART, FITTED, OPTIONAL, PLAIN, PLUG_INS, SHAPES
-from bemkl.persistence.relations import RELATIONS
+from bemkl.persistence.layout import APART, FITTED, OPTIONAL, PLAIN, PLUG_INS, RELATIONS, SHAPES
+from bemkl.registry import registered_parts
 
 _NUMBERS = {np.float64: "biuf", np.intp: "iu", np.bool_: "b"}
 _WIDEST = 8
@@ -38,7 +38,7 @@ def forget_computed(parts: list[Any]) -> None:
     for part in parts:
         if not isinstance(part, BaseEstimator) and hasattr(part, "__dict__"):
             kind: Any = type(part)
-            declared = _data_fields(kind) if is_dataclass(part) else _of_class(PLAIN, kind)
+            declared = _data_fields(kind) if is_dataclass(part) else _plain_fields(kind)
             for name in set(vars(part)) - set(declared):
                 del vars(part)[name]
 
@@ -98,7 +98,7 @@ class _Comparison:
             number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
             _expect(number and _is_finite(value), place, "a finite number", value)
         elif kind in PLUG_INS:
-            _expect(isinstance(value, PLUG_INS[kind]), place, f"a {kind.__name__}", value)
+            _expect(isinstance(value, (*PLUG_INS[kind], *registered_parts())), place, f"a {kind.__name__}", value)
             self.anything(value, sizes, place)
         else:
             named = isinstance(kind, type) and kind is not Any
@@ -141,7 +141,7 @@ class _Comparison:
         self.objects[id(value)] = value
         place = f"{place} ({type(value).__name__})"
         here = {letter: size for letter, size in sizes.items() if letter.isupper()}
-        shapes = _of_class(SHAPES, type(value))
+        shapes = _of_class(SHAPES | registered_parts(), type(value))
         for name, hint in _expected_fields(value, place).items():
             item, inside = getattr(value, name), f"{place}.{name}"
             self.value(item, hint, {} if hint is _PARAMETER or hint in APART else here, inside)
@@ -160,8 +160,9 @@ _PARAMETER = object()
 
 
 def is_ours(value: Any) -> bool:
-    """Tell an object of this package, or of a class that is made from one of it, from others."""
-    return any(kind.__module__.startswith("bemkl.") for kind in type(value).__mro__)
+    """Tell an object of this package, of a class that is made from one of it, or of a registered one, from others."""
+    parts = registered_parts()
+    return any(kind.__module__.startswith("bemkl.") or kind in parts for kind in type(value).__mro__)
 
 
 def _expected_fields(value: Any, place: str) -> dict[str, Any]:
@@ -172,7 +173,7 @@ def _expected_fields(value: Any, place: str) -> dict[str, Any]:
     elif isinstance(value, BaseEstimator):
         expected = _estimator_fields(value, place)
     else:
-        expected = _of_class(PLAIN, kind)
+        expected = _plain_fields(kind)
         _expect(bool(expected), place, "a part of a fitted model", value)
     missing = [name for name in expected if not hasattr(value, name)]
     _expect(not missing, place, f"the field {', '.join(missing)}", value)
@@ -195,6 +196,11 @@ def _estimator_fields(value: Any, place: str) -> dict[str, Any]:
 def _data_fields(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)} | _of_class(PLAIN, kind)
+
+
+def _plain_fields(kind: Any) -> dict[str, Any]:
+    """Return the fields of a class that is no data class, with their types: registered ones say them by annotations."""
+    return _of_class(PLAIN, kind) | (get_type_hints(kind) if kind in registered_parts() else {})
 
 
 def _of_class(table: dict[type, dict[str, Any]], kind: type) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.evaluation import HeldOut
+from bemkl.measures import wilson
 from bemkl.report.drawing import Frame, chart, dots, figure, line, upright_intervals
 from bemkl.report.markup import Section, paragraph, percent, plural, table
 from bemkl.report.scores import no_predictions
-from bemkl.report.shares import wilson
 from bemkl.report.subject import Subject
 
 _BINS, _LEAST_IN_BIN, _MOST_DRAWN, _MOST_MARKS = 10, 5, 4, 500

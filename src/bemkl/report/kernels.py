@@ -75,7 +75,7 @@ def _kernels(subject: Subject, rows: list[Row]) -> str:
 
 
 def _certain(subject: Subject, rows: list[Row]) -> str:
-    if subject.model.weights == "nonnegative":
+    if subject.never_negative:
         return "No weight can be negative, so no interval reaches zero; how close it comes is what to look at."
     n_certain = count_certain(rows)
     have = "has" if n_certain == 1 else "have"

@@ -55,7 +55,7 @@ def _matters(subject: Subject) -> str:
 
 
 def _certain(subject: Subject, rows: list[Row]) -> str:
-    if subject.model.weights == "nonnegative":
+    if subject.never_negative:
         return "No kernel weight can be negative."
     n_certain, n_all = count_certain(rows), plural(len(rows), "kernel weight")
     return f"{n_certain} of {n_all} {'differs' if n_certain == 1 else 'differ'} from zero with 95 % probability."

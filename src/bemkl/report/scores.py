@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bemkl.evaluation import HeldOut
+from bemkl.measures import wilson
 from bemkl.report.bootstrap import bootstrap_intervals, count_draws, weighted_scores
 from bemkl.report.markup import Section, decimals_for, fixed, paragraph, percent, plural, table
-from bemkl.report.shares import wilson
 from bemkl.report.subject import Subject
 
 NO_PREDICTIONS = (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 
 from bemkl.arrays import Array
 from bemkl.estimators.tasks import take_rows
+from bemkl.measures import alignments, similar_order
 from bemkl.report.markup import Section, escape, paragraph, short
 from bemkl.report.subject import Subject
 
@@ -15,21 +14,6 @@ _MOST_KERNELS, _MOST_SAMPLES, _MOST_PAIRS, _WITH_NUMBERS = 40, 300, 5, 10
 _WIDTH, _ROOM = 320.0, 16.0
 # Cividis: from dark blue to yellow, the same order for readers with any colour vision.
 _COLOURS = np.array([[0, 32, 77], [65, 77, 107], [124, 123, 120], [187, 173, 108], [255, 234, 70]], dtype=np.float64)
-
-
-def alignments(values: Array) -> Array:
-    """
-    Cosines between kernels whose rows and columns are centred.
-
-    Shapes: values (n_kernels, n_samples, n_basis); returns (n_kernels, n_kernels).
-    """
-    centred = values - values.mean(axis=1, keepdims=True)
-    centred = (centred - centred.mean(axis=2, keepdims=True)).reshape(len(values), -1)
-    norms = np.linalg.norm(centred, axis=1)[:, None]
-    there = (norms > 1e-12 * np.linalg.norm(values.reshape(len(values), -1), axis=1)[:, None]) & (norms > 0.0)
-    unit = np.divide(centred, norms, out=np.zeros_like(centred), where=there)
-    product: Array = unit @ unit.T
-    return product
 
 
 def similarity_section(subject: Subject) -> Section:
@@ -41,7 +25,7 @@ def similarity_section(subject: Subject) -> Section:
     rows = np.unique(np.linspace(0, len(subject.names) - 1, min(len(subject.names), _MOST_SAMPLES)).astype(np.intp))
     stacks = subject.model._blocks(take_rows(subject.X, rows))
     alignment = alignments(np.concatenate([stack.values[chosen].astype(np.float64) for stack in stacks], axis=1))
-    order = _order(alignment)
+    order = similar_order(alignment)
     alignment, names = alignment[np.ix_(order, order)], [subject.model.kernel_names_[chosen[m]] for m in order]
     which = f"The {len(chosen)} kernels with the largest weights" if len(chosen) < len(weight) else "All kernels"
     text = (
@@ -51,14 +35,6 @@ def similarity_section(subject: Subject) -> Section:
     listed = "".join(f'<li title="{escape(name)}">{escape(short(name))}</li>' for name in names)
     body = paragraph(text) + f'<div class="map">{_picture(alignment, names)}<ol>{listed}</ol></div>'
     return Section("similarity", "Similarity of kernels", body)
-
-
-def _order(alignment: Array) -> list[int]:
-    """Put similar kernels side by side."""
-    if len(alignment) < 3:
-        return list(range(len(alignment)))
-    distance = squareform(np.maximum(1.0 - alignment, 0.0), checks=False)
-    return [int(m) for m in leaves_list(linkage(distance, "average"))]
 
 
 def _pairs(alignment: Array, names: list[str]) -> str:

@@ -59,6 +59,12 @@ class Subject:
         return [state.weights.moments(block) for state in self.states for block in range(len(state.blocks))]
 
     @property
+    def never_negative(self) -> bool:
+        """Whether no kernel weight can be below zero."""
+        found = [(moments.marginals, np.zeros_like(moments.mean)) for moments in self.weight_moments]
+        return all(each is not None and bool((each.quantile(zero) >= 0.0).all()) for each, zero in found)
+
+    @property
     def weight_labels(self) -> list[str]:
         """Names of the sets of weights: the classes where each has its own, else one empty name."""
         return [str(label) for label in self.model.classes_] if self.model.kernel_weights_.ndim == 2 else [""]

@@ -11,7 +11,7 @@ from scipy.sparse import bsr_array, coo_array, csc_matrix, csr_array, csr_matrix
 from sklearn.base import clone
 
 from bemkl import BEMKLRegressor, KernelBank, KernelSpec, shared_kernels
-from bemkl.estimators.content import key_of
+from bemkl.estimators.sharing import key_of
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [4.0, 5.0, 0.0], [1.0, 2.0, 2.0]])
 SPARSE = (bsr_array, coo_array, csc_matrix, csr_array, csr_matrix, dia_array, dok_array, lil_array)
