@@ -1,5 +1,5 @@
 """
-Names that users choose by: the one place where a family of weights or a way with several classes is entered.
+Names that users choose by: the one place where a posterior, a family of weights or a way with classes is entered.
 
 An entry says where the function is. Its module may have a dict `PARTS` of the classes of its own that fitted models
 hold, likelihoods or posteriors, with the shapes of their fields as in `persistence/layout.py`: models with them can be
@@ -29,6 +29,13 @@ MULTICLASS = {
     "multinomial": "bemkl.estimators.multiclass:multinomial",
 }
 """Ways with several classes: functions of `Labels` that return the `Fits` to make."""
+
+
+POSTERIORS = {
+    "mean_field": "bemkl.estimators.mean_field:MeanField",
+    "marginal": "bemkl.estimators.marginal:Marginal",
+}
+"""Posteriors of the estimators: what makes a `Way` of an estimator, its targets and an effort."""
 
 
 def find(parameter: str, name: Any, known: Mapping[str, str]) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,40 +11,22 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.arrays import Array, explained
-from bemkl.distributions import Gamma
-from bemkl.estimators.fitting import Effort, fit_problems
-from bemkl.estimators.parameters import (
-    factor_tolerance,
-    find_strategies,
-    generator,
-    probability_of,
-    read_priors,
-)
-from bemkl.estimators.sources import Rows, Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
+from bemkl.estimators.fitted import Fitted, Moments
+from bemkl.estimators.fitting import Effort
+from bemkl.estimators.parameters import factor_tolerance, generator, probability_of
+from bemkl.estimators.posteriors import Learned, MakeWay, Samples, Targets
+from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, selected, weight_intervals, weight_rows
-from bemkl.inference import Block, FitResult, FittedBlock, Posterior, Prediction, Problem, fitted_block
-from bemkl.inference.protocols import AnyLikelihood
-from bemkl.inference.state import check_fit
 from bemkl.kernels import DenseStack, KernelStack, stack_kernels
 from bemkl.kernels.views import count_samples, is_views, read_samples
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Learned:
-    """What a fit brings home."""
-
-    source: Source  # fitted source of kernels
-    landmarks: Rows | None  # rows that are landmarks
-    labels: tuple[str, ...]  # name of each posterior
-    fitted: tuple[FittedBlock, ...]  # what predictions need of each posterior
-    results: tuple[FitResult, ...]  # the runs
+from bemkl.registry import POSTERIORS, find
 
 
 class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A model that combines kernels; `BEMKLClassifier` and `BEMKLRegressor` say for which targets."""
 
     _source: Source
-    _fitted: tuple[FittedBlock, ...]
+    _fitted: tuple[Fitted, ...]
     _single: bool
     _offset: Array
     _scale: Array
@@ -67,7 +48,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         blocks = []
         for stack in self._blocks(X):
-            parts = [fitted.weights.mean[:, None] * fitted.project(stack) for fitted in self._fitted]
+            parts = [fitted.contributions(stack) for fitted in self._fitted]
             blocks.append(np.concatenate(parts).transpose(2, 1, 0))
         contributions: Array = np.concatenate(blocks) * self._scale
         return contributions[..., 0] if self._single else contributions
@@ -87,7 +68,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             The kernel between samples and basis points; one a class where each class has weights of its own.
             Times `dual_coef_`, plus `intercept_`, it gives the decision or prediction.
         """
-        blocks = [[stack.combine(fitted.weights.mean) for fitted in self._fitted] for stack in self._blocks(X)]
+        blocks = [[fitted.combine(stack) for fitted in self._fitted] for stack in self._blocks(X)]
         kernels = np.concatenate([np.stack(block, axis=-1) for block in blocks])
         return kernels[..., 0] if len(self._fitted) == 1 else kernels
 
@@ -147,60 +128,40 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         tags.input_tags.sparse = not self._precomputed
         return tags
 
-    def _learn(
-        self,
-        X: Any,
-        likelihoods: Sequence[AnyLikelihood],
-        labels: Sequence[str],
-        *,
-        pool_prior: Gamma | None = None,
-    ) -> Learned:
-        """
-        Fit one posterior a likelihood, all on the same kernels; nothing of this estimator changes.
-
-        With a prior of the pool, the likelihoods are blocks of one posterior, with kernel weights around common ones.
-        """
+    def _learn(self, X: Any, targets: Targets) -> tuple[Samples, Learned]:
+        """Fit the chosen posterior; nothing of this estimator changes."""
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        strategies = find_strategies(self.weights, self.acceleration, pool_prior=pool_prior)
-        priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
+        make_way: MakeWay = find("posterior", self.posterior, POSTERIORS)
+        way = make_way(self, targets, effort)
+        tolerance = factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
-        self._check_rule()
         X = self._check_form(X)
         if self._precomputed:
             X = stack_kernels(X)
             if self.landmarks is None:
                 refuse_kernels_first(X)
-        if count_samples(X) != likelihoods[0].n_samples:
+        if count_samples(X) != targets.n_samples:
             raise ValueError(
                 f"y: expected a value for each of the {count_samples(X)} samples of X, got "
-                f"{likelihoods[0].n_samples}. (Found input variables with inconsistent numbers of samples.)"
+                f"{targets.n_samples}. (Found input variables with inconsistent numbers of samples.)"
             )
         rng = generator(self.random_state)
         source, stack, rows = fit_source(self.kernels, self.landmarks, X, rng, tolerance)
         if rows is None:
             refuse_asymmetry(source.names, stack)
-        blocks = [Block(stack, likelihood, landmarks=True) for likelihood in likelihoods]
-        groups = [[block] for block in blocks] if pool_prior is None else [blocks]
-        problems = [Problem(group, priors, **strategies) for group in groups]
-        names = labels if pool_prior is None else ["fit"]
-        results = fit_problems(problems, names, self._starts(problems), effort, rng)
-        fitted = tuple(fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks)))
-        return Learned(source, rows, tuple(labels), fitted, tuple(results))
+        samples = Samples(source, stack, rows)
+        return samples, way.learn(samples, rng)
 
-    def _keep(self, X: Any, learned: Learned, offset: Array, scale: Array) -> None:
+    def _keep(self, X: Any, samples: Samples, learned: Learned, offset: Array, scale: Array) -> None:
         """Take over what was learned; decisions are the model's outputs times scale plus offset."""
-        results = learned.results
-        self._source, self._labels, self._fitted = learned.source, learned.labels, learned.fitted
+        self._source, self._labels, self._fitted = samples.source, learned.names, learned.fitted
         self._offset, self._scale = offset, scale
-        self.landmarks_ = learned.landmarks
-        self.kernel_names_ = list(learned.source.names)
-        posteriors = tuple(result.state.posterior() for result in results)
-        self.posterior_ = posteriors[0] if len(results) == 1 else posteriors
-        self.n_iter_ = max(result.n_iter for result in results)
-        self.converged_ = all(result.converged for result in results)
-        # Separate runs are one model with independent parts: its bound is their sum, ended runs keep their last value.
-        paths = [np.pad(r.lower_bounds, (0, self.n_iter_ - r.n_iter), mode="edge") for r in results]
-        self.lower_bounds_ = np.sum(paths, axis=0)
+        self.landmarks_ = samples.landmarks
+        self.kernel_names_ = list(samples.source.names)
+        self.posterior_ = learned.posterior
+        self.n_iter_ = len(learned.lower_bounds)
+        self.converged_ = learned.converged
+        self.lower_bounds_ = learned.lower_bounds
         self.lower_bound_ = float(self.lower_bounds_[-1])
         self._describe()
         self._remember_features(X)
@@ -208,20 +169,19 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _describe(self) -> None:
         """Set what can be read off the posteriors."""
         one = len(self._fitted) == 1
-        weights = np.array([fitted.weights.mean for fitted in self._fitted])
-        deviations = np.sqrt([fitted.weights.covariance.diagonal() for fitted in self._fitted])
+        weights = np.array([fitted.kernel_weights for fitted in self._fitted])
+        deviations = np.array([fitted.weight_deviations for fitted in self._fitted])
         self.kernel_weights_ = weights[0] if one else weights
         self.kernel_weights_std_ = deviations[0] if one else deviations
         self.selected_kernels_ = np.flatnonzero(np.any([selected(row) for row in weights], axis=0))
-        states = self.posterior_ if isinstance(self.posterior_, tuple) else (self.posterior_,)
-        inclusion = [state.weights.inclusion for state in states if state.weights.inclusion is not None]
+        inclusion = [fitted.inclusion for fitted in self._fitted if fitted.inclusion is not None]
         if inclusion:
             self.kernel_inclusion_ = inclusion[0] if one else np.array(inclusion)
             self.selected_kernels_ = np.flatnonzero(np.max(inclusion, axis=0) > 0.5)
         elif hasattr(self, "kernel_inclusion_"):
             del self.kernel_inclusion_
-        self.dual_coef_ = np.concatenate([f.posterior.sample.mean for f in self._fitted]).T * self._scale
-        self.intercept_ = np.concatenate([f.weights.bias for f in self._fitted]) * self._scale + self._offset
+        self.dual_coef_ = np.concatenate([fitted.dual for fitted in self._fitted]).T * self._scale
+        self.intercept_ = np.concatenate([fitted.intercept for fitted in self._fitted]) * self._scale + self._offset
 
     @property
     def _precomputed(self) -> bool:
@@ -231,21 +191,6 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _check_rule(self) -> None:
         if self.predictive not in ("exact", "paper"):
             raise ValueError(f'predictive: expected "exact" or "paper", got {self.predictive!r}.')
-
-    def _starts(self, problems: Sequence[Problem]) -> Sequence[Posterior | None]:
-        """Take the last posteriors for a warm start."""
-        if not self.warm_start or not hasattr(self, "posterior_"):
-            return [None] * len(problems)
-        states = self.posterior_ if isinstance(self.posterior_, tuple) else (self.posterior_,)
-        try:
-            for problem, state in zip(problems, states, strict=True):
-                check_fit(problem, state)
-        except ValueError:
-            raise ValueError(
-                "warm_start: the last fit was of another problem (other numbers of samples, kernels, classes or "
-                "outputs, or another way to learn), so it cannot go on. Set warm_start=False, or fit a clone."
-            ) from None
-        return states
 
     def _blocks(self, X: Any) -> Iterator[DenseStack]:
         """Yield the kernels of new samples, a bounded block of samples at a time."""
@@ -262,11 +207,11 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         scores: Array = np.concatenate(blocks) * self._scale + self._offset
         return scores
 
-    def _predictions(self, X: Any) -> Iterator[tuple[Prediction, ...]]:
+    def _predictions(self, X: Any) -> Iterator[tuple[Moments, ...]]:
         """Yield the predictive moments of each fit, a block of samples at a time."""
         self._check_rule()
         for stack in self._blocks(X):
-            yield tuple(fitted.predict(stack, self.predictive) for fitted in self._fitted)
+            yield tuple(fitted.moments(stack, self.predictive) for fitted in self._fitted)
 
     def _check_form(self, X: Any) -> Any:
         """Hold arrays to scikit-learn's rules; data frames, dicts and lists of kernels are read elsewhere."""

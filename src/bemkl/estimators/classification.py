@@ -12,7 +12,7 @@ from bemkl.alignment import aligned_to
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.labels import class_probabilities, encode_labels, share_of_labels, share_of_rows
-from bemkl.estimators.multiclass import Fits, Labels
+from bemkl.estimators.multiclass import Labels, LabelTargets
 from bemkl.estimators.parameters import gamma_prior
 from bemkl.kernels import KernelBank
 from bemkl.registry import MULTICLASS, find
@@ -28,6 +28,13 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         Where kernels come from. None takes a small bank that suits the samples (`default_bank`). With
         "precomputed", X holds kernels: an array of shape (n_samples, n_train, n_kernels), a `KernelStack`, a list of
         matrices, or a dict of them.
+    posterior : {"mean_field", "marginal"}
+        The paper's posterior, factor by factor, for hundreds of kernels at once; or the one with the sample weights
+        integrated out, whose probabilities and intervals hold on new samples, for some thousand samples or landmarks.
+    function_prior : {"sum", "kernel", "samples", "evidence"}
+        What the marginal posterior takes predictors for: a sum of Gaussian processes, one a kernel; functions of the
+        mean kernel's space seen through the combined kernel; the paper's independent sample weights; or the one of
+        these with the highest evidence.
     kernel_prior : {"dense", "sparse"} or (float, float)
         Prior of the kernel weights' precisions, a gamma distribution by shape and scale. "dense" is (1, 1) and keeps
         all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help.
@@ -129,6 +136,8 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self,
         kernels: KernelBank | str | None = None,
         *,
+        posterior: str = "mean_field",
+        function_prior: str = "sum",
         kernel_prior: Any = "dense",
         weights: str = "free",
         sample_prior: Any = (1.0, 1.0),
@@ -151,6 +160,8 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         n_jobs: int | None = None,
     ) -> None:
         self.kernels = kernels
+        self.posterior = posterior
+        self.function_prior = function_prior
         self.kernel_prior = kernel_prior
         self.weights = weights
         self.sample_prior = sample_prior
@@ -191,16 +202,16 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
             This classifier.
         """
         refuse_arguments(self, unsupported)
-        make_fits = find("multiclass", self.multiclass, MULTICLASS)
+        find("multiclass", self.multiclass, MULTICLASS)
+        gamma_prior("pool_prior", self.pool_prior)
         (y,) = aligned_to(X, {"y": y})
         classes, signs, several = encode_labels(type(self).__name__, y, self.unlabeled)
-        fits: Fits = make_fits(Labels(classes, signs, several, self.margin))
-        pool_prior = gamma_prior("pool_prior", self.pool_prior)
-        learned = self._learn(X, fits.likelihoods, fits.names, pool_prior=pool_prior if fits.pooled else None)
+        targets = LabelTargets(Labels(classes, signs, several, self.margin), self.multiclass)
+        samples, learned = self._learn(X, targets)
         self.classes_, self._several = classes, several
-        n_outputs = sum(likelihood.n_outputs for likelihood in fits.likelihoods)
+        n_outputs = sum(fitted.n_outputs for fitted in learned.fitted)
         self._single = n_outputs == 1
-        self._keep(X, learned, np.zeros(n_outputs), np.ones(n_outputs))
+        self._keep(X, samples, learned, np.zeros(n_outputs), np.ones(n_outputs))
         return self
 
     def contributions(self, X: Any) -> Array:

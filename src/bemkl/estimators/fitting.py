@@ -5,20 +5,20 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from threading import Event
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from bemkl._numerics.threads import one_pool
-from bemkl.arrays import finite_number, whole_number
+from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.estimators.progress import FitProgress
 from bemkl.exceptions import ConvergenceWarning
 from bemkl.inference import FitResult, Posterior, Problem, State, ascend
@@ -72,7 +72,8 @@ def fit_problems(
         look = progress.watch(names[job], problems[p].n_observations)
 
         def watch(iteration: int, state: State, bound: float) -> bool:
-            return look(iteration, state, bound) or stopped.is_set()
+            look(iteration, lambda: state.weights.moments(0).mean, bound)
+            return stopped.is_set()
 
         try:
             return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
@@ -93,6 +94,50 @@ def fit_problems(
         best.append(max(mine, key=lambda result: result.lower_bound))
     _warn(best, effort)
     return best
+
+
+RunT = TypeVar("RunT", bound="Run")
+
+
+class Run(Protocol):
+    """A run that ended."""
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bound settled."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was stopped from outside."""
+
+
+def fit_one(run: Callable[[Callable[[int, Array, float], bool]], RunT], label: str, size: int, effort: Effort) -> RunT:
+    """
+    Do one run that looks after itself, with progress, and with an end after the step that it is in on an interrupt.
+
+    The run calls what it is given after each step, with its number, the kernel weights and the bound.
+    """
+    stopped = Event()
+    with FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
+        look = progress.watch(label, size)
+
+        def watch(step: int, weights: Array, bound: float) -> bool:
+            look(step, lambda: weights, bound)
+            return stopped.is_set()
+
+        try:
+            result = run(watch)
+        except (FloatingPointError, np.linalg.LinAlgError) as error:
+            raise ValueError(
+                f"X, y: the fit has left the range of floating point: {error} Standardise the columns, or take "
+                "kernels and priors that are less extreme."
+            ) from error
+    _warn([result], effort)
+    return result
 
 
 @contextmanager
@@ -146,7 +191,7 @@ def _at_once(work: Any, n_jobs: int, stopped: Event, workers: int) -> list[FitRe
         return [future.result() for future in futures]
 
 
-def _warn(results: list[FitResult], effort: Effort) -> None:
+def _warn(results: Sequence[Run], effort: Effort) -> None:
     """Warn once about runs that did not settle, however many there are."""
     if effort.tol is None and not any(result.interrupted for result in results):
         return

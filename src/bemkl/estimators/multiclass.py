@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from bemkl.arrays import Array
 from bemkl.inference import Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.protocols import AnyLikelihood
+from bemkl.marginal.observed import Observed, ObservedClasses, ObservedLabels
+from bemkl.registry import MULTICLASS, find
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +37,42 @@ class Fits:
     likelihoods: list[AnyLikelihood]
     names: list[str]  # what to call them
     pooled: bool = False  # whether they are one posterior, with kernel weights around common ones
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelTargets:
+    """Labels as targets, with the way that several classes are to be learned."""
+
+    labels: Labels
+    way: str  # a name in the registry
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.labels.signs)
+
+    def fits(self) -> Fits:
+        """Return the fits that the mean-field posterior makes."""
+        make_fits: Callable[[Labels], Fits] = find("multiclass", self.way, MULTICLASS)
+        return make_fits(self.labels)
+
+    def observed(self) -> Observed:
+        """Return what the marginal posterior fits at once."""
+        find("multiclass", self.way, MULTICLASS)
+        if self.way != "shared":
+            raise ValueError(
+                'multiclass: the marginal posterior knows "shared", by which all classes have the same kernel '
+                f'weights, got {self.way!r}. Choose that, or take posterior="mean_field".'
+            )
+        signs, several = self.labels.signs, self.labels.several
+        if not signs.all():
+            raise ValueError(
+                "unlabeled: the marginal posterior learns from labelled samples only, because its likelihoods say "
+                'nothing of a sample without a label. Leave these samples out, or take posterior="mean_field".'
+            )
+        if several or signs.shape[1] == 1:
+            return ObservedLabels(signs)
+        return ObservedClasses(signs.argmax(axis=1), len(self.labels.classes))
 
 
 def shared(labels: Labels) -> Fits:

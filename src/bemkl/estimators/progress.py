@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -11,12 +12,15 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from bemkl.arrays import Array
 from bemkl.estimators.summary import selected
-from bemkl.inference import State
-from bemkl.inference.engine import Watch
 
 _MEMORY = 5
 _PAUSE = 0.1
+
+
+Look = Callable[[int, Callable[[], Array], float], None]
+"""Shows an iteration: its number, what returns the (n_kernels,) weights, and the bound."""
 
 
 class Screen(Protocol):
@@ -118,17 +122,16 @@ class FitProgress:
         if self._screen is not None:
             self._screen.close()
 
-    def watch(self, label: str, n_observations: int) -> Watch:
+    def watch(self, label: str, n_observations: int) -> Look:
         """Return what a run calls after each iteration."""
         started, bounds = time.perf_counter(), list[float]()
 
-        def look(iteration: int, state: State, bound: float) -> bool:
+        def look(iteration: int, weights: Callable[[], Array], bound: float) -> None:
             if self._screen is not None and iteration > 0:
                 bounds.append(bound)
                 left = iterations_left(bounds, self._max_iter, self._tol, n_observations)
                 seconds = None if left is None else (time.perf_counter() - started) / iteration * left
-                self._screen.show(label, iteration, left, describe(iteration, state, bounds, seconds))
-            return False
+                self._screen.show(label, iteration, left, describe(iteration, weights(), bounds, seconds))
 
         return look
 
@@ -150,10 +153,10 @@ def iterations_left(bounds: list[float], max_iter: int, tol: float | None, n_obs
     return int(min(most, np.ceil(np.log(goal / changes[-1]) / np.log(rate))))
 
 
-def describe(iteration: int, state: State, bounds: list[float], seconds: float | None) -> str:
+def describe(iteration: int, weights: Array, bounds: list[float], seconds: float | None) -> str:
     """Describe a run in a line."""
     change = f"{bounds[-1] - bounds[-2]:+.2g}" if len(bounds) > 1 else "start"
-    active = selected(state.weights.moments(0).mean)
+    active = selected(weights)
     text = f"iteration {iteration}, bound {bounds[-1]:.6g} ({change}), {active.sum()} of {len(active)} kernels active"
     if seconds is None:
         return text

@@ -11,8 +11,7 @@ from bemkl.alignment import aligned_to
 from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator, refuse_arguments
 from bemkl.estimators.parameters import gamma_prior, interval_width
-from bemkl.estimators.responses import explained_share, normalised, read_responses
-from bemkl.inference import Gaussian
+from bemkl.estimators.responses import ResponseTargets, explained_share, normalised, read_responses
 from bemkl.kernels import KernelBank
 
 
@@ -26,6 +25,13 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         Where kernels come from. None takes a small bank that suits the samples (`default_bank`). With
         "precomputed", X holds kernels: an array of shape (n_samples, n_train, n_kernels), a `KernelStack`, a list of
         matrices, or a dict of them.
+    posterior : {"mean_field", "marginal"}
+        The paper's posterior, factor by factor, for hundreds of kernels at once; or the one with the sample weights
+        integrated out, whose probabilities and intervals hold on new samples, for some thousand samples or landmarks.
+    function_prior : {"sum", "kernel", "samples", "evidence"}
+        What the marginal posterior takes predictors for: a sum of Gaussian processes, one a kernel; functions of the
+        mean kernel's space seen through the combined kernel; the paper's independent sample weights; or the one of
+        these with the highest evidence.
     kernel_prior : {"dense", "sparse"} or (float, float)
         Prior of the kernel weights' precisions, a gamma distribution by shape and scale. "dense" is (1, 1) and keeps
         all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help.
@@ -116,6 +122,8 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         self,
         kernels: KernelBank | str | None = None,
         *,
+        posterior: str = "mean_field",
+        function_prior: str = "sum",
         kernel_prior: Any = "dense",
         weights: str = "free",
         sample_prior: Any = (1.0, 1.0),
@@ -136,6 +144,8 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         n_jobs: int | None = None,
     ) -> None:
         self.kernels = kernels
+        self.posterior = posterior
+        self.function_prior = function_prior
         self.kernel_prior = kernel_prior
         self.weights = weights
         self.sample_prior = sample_prior
@@ -181,9 +191,9 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
         table = responses.reshape(len(responses), -1)
         values, offset, scale = normalised(table, normalise=self.normalize_y)
         noise = gamma_prior("noise_prior", self.noise_prior)
-        learned = self._learn(X, [Gaussian(values, noise=noise)], ["fit"])
+        samples, learned = self._learn(X, ResponseTargets(values, noise))
         self._single = responses.ndim == 1
-        self._keep(X, learned, offset, scale)
+        self._keep(X, samples, learned, offset, scale)
         # The bound is of the responses as they came: dividing them by a scale adds its logarithm to their log density.
         self.lower_bounds_ = self.lower_bounds_ - len(table) * float(np.log(scale).sum())
         self.lower_bound_ = float(self.lower_bounds_[-1])

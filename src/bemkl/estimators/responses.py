@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,11 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_array
 
 from bemkl.arrays import Array, explained, refuse_out_of_range, refuse_unread, standard_moments
+from bemkl.distributions import Gamma
 from bemkl.estimators.labels import weights_of
+from bemkl.estimators.multiclass import Fits
+from bemkl.inference import Gaussian
+from bemkl.marginal.observed import ObservedResponses
 
 _ANOTHER_UNIT = "Use another unit, or take logarithms."
 
@@ -54,3 +59,24 @@ def explained_share(y: Any, found: Array, sample_weight: Any = None) -> float:
         )
     weights = None if sample_weight is None else weights_of(sample_weight, np.ones(len(found), dtype=bool))
     return float(r2_score(responses.reshape(found.shape), found, sample_weight=weights))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResponseTargets:
+    """Responses as targets."""
+
+    values: Array  # (n_samples, n_outputs): standardised, where that was asked for
+    noise: Gamma  # prior of their noise's precisions
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.values)
+
+    def fits(self) -> Fits:
+        """Return the fit that the mean-field posterior makes."""
+        return Fits([Gaussian(self.values, noise=self.noise)], ["fit"])
+
+    def observed(self) -> ObservedResponses:
+        """Return what the marginal posterior fits."""
+        return ObservedResponses(self.values)

@@ -16,7 +16,16 @@ from bemkl.arrays import Array
 from bemkl.estimators.sharing import key_of, room_for, shared
 from bemkl.inference.block import ASYMMETRY_TOLERANCE
 from bemkl.inference.protocols import Stack
-from bemkl.kernels import KernelBank, KernelStack, choose_landmarks, default_bank, spherical, stack_kernels
+from bemkl.kernels import (
+    DenseStack,
+    FactoredStack,
+    KernelBank,
+    KernelStack,
+    choose_landmarks,
+    default_bank,
+    spherical,
+    stack_kernels,
+)
 from bemkl.kernels.views import count_samples
 
 Rows = npt.NDArray[np.intp]
@@ -33,6 +42,9 @@ class Source(Protocol):
 
     def blocks(self, X: Any) -> Iterator[KernelStack]:
         """Return the kernels between samples and basis points, in blocks of samples that bound the memory."""
+
+    def kinds(self) -> tuple[list[str], list[str], list[bool]]:
+        """Return for each kernel what it is on, which function it is, and whether it is on one column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +72,12 @@ class BankSource:
         _, stacks = shared(key, compute, lambda _: size)
         return iter(stacks)
 
+    def kinds(self) -> tuple[list[str], list[str], list[bool]]:
+        """Read them off the groups of the bank."""
+        members = [(group, member) for group in self.bank.groups_ for member in group.members]
+        single = [len(group.columns) == 1 for group, _ in members]
+        return [group.label for group, _ in members], [member.title for _, member in members], single
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrecomputedSource:
@@ -70,6 +88,10 @@ class PrecomputedSource:
     n_train: int  # number of training samples
     landmarks: Rows | None  # training samples that are basis points; None for all
     basis_ids: list[str] | None = None  # ids of the columns of the training kernels as text, where they came with some
+
+    def kinds(self) -> tuple[list[str], list[str], list[bool]]:
+        """Take each kernel for one of its own kind."""
+        return list(self.names), ["kernel"] * len(self.names), [False] * len(self.names)
 
     def blocks(self, X: Any) -> Iterator[KernelStack]:
         """Check kernels of new samples."""
@@ -113,7 +135,8 @@ class PrecomputedSource:
         return stack if order is None else stack[:, order]
 
 
-Fitted = tuple[Source, Stack, Rows | None]
+TrainingStack = DenseStack | FactoredStack
+Fitted = tuple[Source, TrainingStack, Rows | None]
 
 
 def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, tolerance: float | None) -> Fitted:
@@ -131,7 +154,7 @@ def fit_source(kernels: Any, landmarks: Any, X: Any, rng: np.random.Generator, t
         if landmarks is not None:
             rows = choose_landmarks(landmarks, count_samples(X), bank.mean_similarity(X), rng)
         if tolerance is None:
-            stack: Stack = bank.fit_transform(X, basis=rows).dense()
+            stack: TrainingStack = bank.fit_transform(X, basis=rows).dense()
         else:
             stack = bank.fit_factored(X, basis=rows, tolerance=tolerance)
         bank.forget_ids()

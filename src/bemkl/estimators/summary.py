@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
-from bemkl.inference import FittedBlock
+from bemkl.estimators.fitted import Fitted
 
 SELECTED = 1e-2
 """A kernel is selected where its weight is more than this share of the largest, in absolute value."""
@@ -25,20 +25,18 @@ def selected(weights: Array) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def shares(fitted: FittedBlock) -> Array:
+def shares(fitted: Fitted) -> Array:
     """Share of each kernel in how the decisions on the training samples vary. Shapes: returns (n_kernels,)."""
-    deviation = np.abs(fitted.weights.mean) * fitted.deviation.mean(axis=0)
+    deviation = fitted.signal.mean(axis=0)
     total = deviation.sum()
     share: Array = deviation / total if total > 0.0 else deviation
     return share
 
 
-def weight_rows(
-    names: Sequence[str], fitted: FittedBlock, coverage: float, *, rounded: bool = True
-) -> list[dict[str, Any]]:
+def weight_rows(names: Sequence[str], fitted: Fitted, coverage: float, *, rounded: bool = True) -> list[dict[str, Any]]:
     """Describe the kernel weights of one fit, largest first."""
-    mean, std = fitted.weights.mean, np.sqrt(fitted.weights.covariance.diagonal())
-    low, high = fitted.weights.interval(coverage)
+    mean, std = fitted.kernel_weights, fitted.weight_deviations
+    low, high = fitted.weight_interval(coverage)
     largest = np.abs(mean).max()
     digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
     cut = rounded and digits <= _MOST_DIGITS
@@ -51,9 +49,9 @@ def weight_rows(
     ]
 
 
-def weight_intervals(fitted: Sequence[FittedBlock], coverage: float, *, one: bool) -> Array:
+def weight_intervals(fitted: Sequence[Fitted], coverage: float, *, one: bool) -> Array:
     """Return the intervals of the kernel weights. Shapes: returns (2, n_kernels) or (2, n_blocks, n_kernels)."""
-    ends = np.stack([np.stack(block.weights.interval(coverage)) for block in fitted], axis=1)
+    ends = np.stack([np.stack(block.weight_interval(coverage)) for block in fitted], axis=1)
     return ends[:, 0] if one else ends
 
 

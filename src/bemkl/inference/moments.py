@@ -19,6 +19,10 @@ class Marginals(Protocol):
     def quantile(self, probability: Array) -> Array:
         """Return quantiles at probabilities between 0 and 1, shape (..., n_kernels)."""
 
+    @property
+    def inclusion(self) -> Array | None:
+        """Probabilities of not being zero, shape (n_kernels,); None if weights never are."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruncatedNormals:
@@ -26,6 +30,11 @@ class TruncatedNormals:
 
     location: Array  # (n_kernels,): means before truncation
     deviation: Array  # (n_kernels,): standard deviations before truncation
+
+    @property
+    def inclusion(self) -> None:
+        """None: weights are never zero."""
+        return None
 
     def quantile(self, probability: Array) -> Array:
         """Return quantiles. Shapes: probability (..., n_kernels); returns (..., n_kernels)."""

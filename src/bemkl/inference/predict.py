@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Protocol, get_args
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from bemkl.inference.problem import Problem
 from bemkl.inference.protocols import AnyLikelihood, Rule, Stack, require_plug_in
 from bemkl.inference.sample_weights import NEEDS_ROOT
 from bemkl.inference.state import State, check_fit
+
+
+class Combined(Protocol):
+    """Kernels that can be summed with weights."""
+
+    def combine(self, weights: Array) -> Array:
+        """Return the sum with (n_kernels,) weights, shape (n_samples, n_basis)."""
+
 
 Whitener = Callable[[Array], Array]
 """Multiplies rows with a root of a covariance."""
@@ -81,6 +89,110 @@ class FittedBlock:
     def n_outputs(self) -> int:
         """Number of outputs."""
         return len(self.weights.bias)
+
+    @property
+    def n_basis(self) -> int:
+        """Number of basis points."""
+        return len(self.gram)
+
+    @property
+    def kernel_weights(self) -> Array:
+        """Expected kernel weights, shape (n_kernels,)."""
+        return self.weights.mean
+
+    @property
+    def weight_deviations(self) -> Array:
+        """Standard deviations of the kernel weights, shape (n_kernels,)."""
+        deviation: Array = np.sqrt(self.weights.covariance.diagonal())
+        return deviation
+
+    @property
+    def inclusion(self) -> Array | None:
+        """Probabilities that kernels are on, shape (n_kernels,), where there are such."""
+        return None if self.weights.marginals is None else self.weights.marginals.inclusion
+
+    @property
+    def signal(self) -> Array:
+        """How much each kernel's contributions vary between training samples, shape (n_outputs, n_kernels)."""
+        return np.abs(self.weights.mean) * self.deviation
+
+    @property
+    def dual(self) -> Array:
+        """Expected sample weights, shape (n_outputs, n_basis)."""
+        return self.posterior.sample.mean
+
+    @property
+    def intercept(self) -> Array:
+        """Expected biases, shape (n_outputs,)."""
+        return self.weights.bias
+
+    def weight_interval(self, coverage: float) -> tuple[Array, Array]:
+        """
+        Central intervals of the kernel weights.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        low : ndarray of shape (n_kernels,)
+            Their lower ends.
+        high : ndarray of shape (n_kernels,)
+            Their upper ends.
+        """
+        return self.weights.interval(coverage)
+
+    def combine(self, stack: Combined) -> Array:
+        """
+        Sum kernels with their expected weights.
+
+        Parameters
+        ----------
+        stack : DenseStack
+            Kernels between new samples (rows) and basis points (columns).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_basis)
+            The sum.
+        """
+        return stack.combine(self.weights.mean)
+
+    def contributions(self, stack: Stack) -> Array:
+        """
+        What each kernel adds to the predictor.
+
+        Parameters
+        ----------
+        stack : Stack
+            Kernels between new samples (rows) and basis points (columns).
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_kernels, n_samples)
+            Expected weights times intermediate outputs.
+        """
+        return self.weights.mean[:, None] * self.project(stack)
+
+    def moments(self, stack: Stack, rule: Rule = "exact") -> Prediction:
+        """
+        Moments of the predictor by a rule, without those of the intermediate outputs.
+
+        Parameters
+        ----------
+        stack : Stack
+            Kernels between new samples (rows) and basis points (columns).
+        rule : {"exact", "paper"}
+            Exact moments under the posterior, or the rule that the paper prints.
+
+        Returns
+        -------
+        Prediction
+            Moments and probabilities.
+        """
+        return self.predict(stack, rule)
 
     def project(self, stack: Stack) -> Array:
         r"""

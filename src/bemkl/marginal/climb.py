@@ -19,8 +19,8 @@ from bemkl.arrays import Array
 from bemkl.marginal.approximation import Sites
 from bemkl.marginal.model import Look, Model
 
-Watch = Callable[[int, float], bool]
-"""Looks on: number of the step and evidence in; whether to stop out."""
+Watch = Callable[[int, Array, float], bool]
+"""Looks on: number of the step, (n_kernels,) weights and evidence in; whether to stop out."""
 
 _MOST_TRIES = 12
 _ENOUGH_GAIN = 1e-4
@@ -76,7 +76,7 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
     here = _step(model, _placed(model, model.start, spreads, look), 0.0)
     evidences = [here.evidence]
     reach, converged = _FARTHEST, False
-    interrupted = watch is not None and watch(1, here.evidence)
+    interrupted = watch is not None and watch(1, model.weights(here.parameters), here.evidence)
     while len(evidences) < max_iter and not (converged or interrupted):
         there = _step(model, here, reach)
         gain, moved = there.evidence - here.evidence, np.abs(np.log(there.spreads / here.spreads)).max(initial=0.0)
@@ -87,7 +87,8 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
         converged = not enough or (gain < 0.0 and moved < _SAME)
         # A quadratic that promised too much holds less far away.
         reach = 0.3 * moved if gain < 0.0 else _FARTHEST
-        interrupted = watch is not None and watch(len(evidences), here.evidence)
+        seen = len(evidences), model.weights(here.parameters), here.evidence
+        interrupted = watch is not None and watch(*seen)
     return Climb(here, tuple(evidences), converged, interrupted and not converged)
 
 

@@ -81,6 +81,7 @@ class Link(Protocol):
         """Return the weights at so many deviations from the mean effect, shape (n_kernels,)."""
 
 
+@dataclass(frozen=True, slots=True)
 class Positive:
     """Positive weights, the exponentials of their effects."""
 
@@ -97,6 +98,7 @@ class Positive:
         return np.exp(mean + depth * deviation)
 
 
+@dataclass(frozen=True, slots=True)
 class Real:
     """Weights of either sign around one."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,98 +21,13 @@ from bemkl.marginal.functions import (
     inverse_root,
 )
 from bemkl.marginal.kernels import KernelsOneByOne, SumOfKernels
-from bemkl.marginal.likelihoods import Gaussian, Likelihood, Probit
 from bemkl.marginal.model import Model, Unit
-from bemkl.marginal.outputs import Classes, Labels, Responses, indicators
+from bemkl.marginal.observed import Observed
 
-SIGNAL_OF_LABELS = 1.0
-"""Expected logarithm of the variance of a predictor of labels: most probabilities away from one half."""
 FREE_SPREAD = 5.0
 """Spread of weights that nothing draws together: kernels that do not help vanish."""
 COMMON_SPREAD = 0.5
 """Where spreads begin that are learned."""
-
-
-class Observed(Protocol):
-    """What was observed of the training samples."""
-
-    @property
-    def likelihoods(self) -> Sequence[Likelihood]:
-        """Units of outputs: those of one unit have their noise in common."""
-
-    @property
-    def signal(self) -> float:
-        """Expected logarithm of the variance of a predictor."""
-
-    def output(self, found: Climb, own: Sequence[Array]) -> Responses | Labels | Classes:
-        """Return the step from predictors to what is asked of new samples, given the likelihoods' parameters."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ObservedResponses:
-    """Responses, each with noise of its own."""
-
-    values: Array  # (n_samples, n_outputs): standardised
-
-    @property
-    def likelihoods(self) -> list[Likelihood]:
-        """One unit an output."""
-        return [Gaussian(column[:, None]) for column in self.values.T]
-
-    @property
-    def signal(self) -> float:
-        """Responses are standardised."""
-        return 0.0
-
-    def output(self, found: Climb, own: Sequence[Array]) -> Responses:
-        """Return the noise that was learned."""
-        return Responses(np.exp(np.concatenate(own)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ObservedLabels:
-    """Labels of two classes, or several of them a sample."""
-
-    sign: Array  # (n_samples, n_outputs): -1 and +1
-
-    @property
-    def likelihoods(self) -> list[Likelihood]:
-        """One unit an output."""
-        return [Probit(column) for column in self.sign.T]
-
-    @property
-    def signal(self) -> float:
-        """Scores are a few deviations of their noise."""
-        return SIGNAL_OF_LABELS
-
-    def output(self, found: Climb, own: Sequence[Array]) -> Labels:
-        """Calibrate on predictions of each sample by the others."""
-        mean, variance = zip(*(posterior.left_out() for posterior in found.place.look.posteriors), strict=True)
-        return Labels.calibrated(self.sign, np.hstack(mean), np.column_stack(variance))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ObservedClasses:
-    """One class of several, a sample: regression on indicators, whose probabilities are fitted after."""
-
-    label: npt.NDArray[np.intp]  # (n_samples,): positions of the classes
-    n_classes: int
-
-    @property
-    def likelihoods(self) -> list[Likelihood]:
-        """All indicators are one unit: a single factor serves every class."""
-        return [Gaussian(indicators(self.label, self.n_classes)[0])]
-
-    @property
-    def signal(self) -> float:
-        """Indicators are standardised."""
-        return 0.0
-
-    def output(self, found: Climb, own: Sequence[Array]) -> Classes:
-        """Calibrate on predictions of each sample by the others."""
-        _, share, size = indicators(self.label, self.n_classes)
-        mean, _ = found.place.look.posteriors[0].left_out()
-        return Classes.calibrated(self.label, share, size, mean, float(np.exp(own[0][0])))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +38,6 @@ class Training:
     columns: Sequence[Hashable]  # what each kernel is on
     kinds: Mapping[str, Sequence[Hashable]]  # what kernels may have in common
     landmarks: npt.NDArray[np.intp] | None = None  # samples that are basis points; None for all
-    own: Array | None = None  # (n_kernels, n_samples): values k(x, x), where landmarks need them
 
     def kernels(self) -> SumOfKernels:
         """Hold the kernels for sums."""
@@ -185,8 +98,7 @@ def fit(
 def _sum(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
     if training.landmarks is None:
         return SumOfProcesses(kernels)
-    own = kernels.own_by(training.landmarks) if training.own is None else training.own
-    return SumByLandmarks(kernels, kernels.among(training.landmarks), own)
+    return SumByLandmarks(kernels, kernels.among(training.landmarks), kernels.own_by(training.landmarks))
 
 
 def _mean_kernel(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
@@ -209,10 +121,8 @@ def _sizes(training: Training, kernels: SumOfKernels) -> Array:
 
     Shapes: returns (n_kernels,).
     """
-    diagonals = kernels.diagonals
-    if training.landmarks is not None:
-        diagonals = kernels.among(training.landmarks).diagonals if training.own is None else training.own
-    sizes = diagonals.mean(axis=1)
+    among = kernels if training.landmarks is None else kernels.among(training.landmarks)
+    sizes = among.diagonals.mean(axis=1)
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
@@ -262,6 +172,6 @@ def _own_of(training: Training, kernels: SumOfKernels, weights: Array) -> tuple[
     same = most - least <= 1e-6 * most
     diagonal = np.where(same, most, 0.0)
     varying = np.where(same, 0.0, weights)
-    if training.own is not None or not varying.any():
+    if not varying.any():
         return diagonal, None, None
     return diagonal, varying, inverse_root(among.combine(varying))

@@ -142,8 +142,8 @@ class FittedProcess:
         score: Array = self.combine(stack) @ self.dual.T + self.intercept
         return score
 
-    def predict(self, stack: NewKernels) -> Predicted:
-        """Return moments of scores and probabilities, one column an output."""
+    def moments(self, stack: NewKernels, rule: str = "exact") -> Predicted:
+        """Return moments of scores and probabilities, one column an output; there is one rule."""
         cross = self.combine(stack)
         own = self._own(stack, cross)
         mean = np.hstack([cross @ predictor.dual + predictor.intercept for predictor in self.predictors])

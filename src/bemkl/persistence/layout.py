@@ -20,6 +20,7 @@ from bemkl.arrays import Array
 from bemkl.distributions import Gamma, PointMass, Precision
 from bemkl.estimators import BEMKLClassifier, BEMKLMultiTask
 from bemkl.estimators.base import BEMKLEstimator
+from bemkl.estimators.fitted import Fitted
 from bemkl.estimators.sources import BankSource, PrecomputedSource, Source
 from bemkl.estimators.tasks import FittedTask
 from bemkl.files import KernelRepair, MixedKernels, Recipe
@@ -44,12 +45,20 @@ from bemkl.kernels import KernelBank
 from bemkl.kernels.groups import FittedGroup
 from bemkl.kernels.registry import NAMED, KernelFunction, find_kernel
 from bemkl.kernels.scaling import Centred, Divided, Scaling, Spherical
+from bemkl.marginal.effects import Link, Positive, Real
+from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
+from bemkl.marginal.functions import FeaturePredictor, FullPredictor, Predictor
+from bemkl.marginal.outputs import Classes, Labels, Output, Responses
 
 Whole = npt.NDArray[np.intp]
 
 PLUG_INS: dict[Any, tuple[type, ...]] = {
+    Output: (Responses, Labels, Classes),
     Precision: (Gamma, PointMass),
+    Predictor: (FeaturePredictor, FullPredictor),
+    Fitted: (FittedBlock, FittedProcess),
     Likelihood: (Gaussian, Multinomial, Probit),
+    Link: (Positive, Real),
     Marginals: (SpikesAndSlabs, TruncatedNormals),
     Scaling: (Centred, Divided, Spherical),
     Source: (BankSource, PrecomputedSource),
@@ -62,7 +71,7 @@ _COMMON: dict[str, Any] = {
     "kernel_names_": list[str],
     "kernel_weights_": Array,
     "kernel_weights_std_": Array,
-    "posterior_": Posterior | tuple[Posterior, ...],
+    "posterior_": Posterior | MarginalPosterior | tuple[Posterior, ...],
     "n_iter_": int,
     "converged_": bool,
     "lower_bound_": float,
@@ -73,7 +82,7 @@ FITTED: dict[type, dict[str, Any]] = {
         "dual_coef_": Array,
         "intercept_": Array,
         "_source": Source,
-        "_fitted": tuple[FittedBlock, ...],
+        "_fitted": tuple[Fitted, ...],
         "_labels": tuple[str, ...],
         "_offset": Array,
         "_scale": Array,
@@ -129,6 +138,19 @@ SHAPES: dict[type, dict[str, str]] = {
     Spherical: {"diagonal": "D >= 0"},
     Centred: {"column_means": "D", "present": "D"},
     FittedBlock: {"gram": "D D", "deviation": "L P >= 0"},
+    FittedProcess: {"signal": "L P >= 0", "diagonal": "P >= 0", "own_root": "D D", "varying": "P"},
+    MarginalPosterior: {
+        "weights": "P",
+        "design": "P e",
+        "covariance": "e e",
+        "effects": "e",
+        "sizes": "P > 0",
+    },
+    FullPredictor: {"dual": "D u", "intercept": "u", "residual": "D D"},
+    FeaturePredictor: {"dual": "D u", "intercept": "u", "features": "D D", "triangle": "f f"},
+    Responses: {"noise": "L >= 0"},
+    Labels: {"shift": "L", "slope": "L > 0"},
+    Classes: {"share": "L > 0"},
     WeightMoments: {"mean": "P", "covariance": "P P", "bias": "L", "bias_variance": "L >= 0", "cross": "P L"},
     Dense: {"values": "n n"},
     LowRank: {"main": "n", "factor": "n r", "core": "r"},
@@ -215,7 +237,7 @@ def _bank_fits(bank: KernelBank) -> bool:
 def _estimator_fits(model: BEMKLEstimator) -> bool:
     if not hasattr(model, "_fitted"):
         return True
-    outputs, one = sum(len(fitted.weights.bias) for fitted in model._fitted), len(model._fitted) == 1
+    outputs, one = sum(fitted.n_outputs for fitted in model._fitted), len(model._fitted) == 1
     kernels = len(model.kernel_names_)
     by_kernel = [model.kernel_weights_, model.kernel_weights_std_, getattr(model, "kernel_inclusion_", None)]
     shape = (kernels,) if one else (len(model._fitted), kernels)
@@ -223,7 +245,7 @@ def _estimator_fits(model: BEMKLEstimator) -> bool:
         outputs == len(model._scale)
         and (outputs == 1 or not model._single)
         and all(values is None or values.shape == shape for values in by_kernel)
-        and _basis_size(model._source) == len(model._fitted[0].gram)
+        and _basis_size(model._source) == model._fitted[0].n_basis
         and _features_fit(model)
         and bool(np.isin(model.selected_kernels_, np.arange(kernels)).all())
     )
@@ -296,6 +318,8 @@ RELATIONS: dict[type, Callable[[Any], Any]] = {
     KernelBank: _bank_fits,
     BankSource: lambda source: hasattr(source.bank, "groups_"),
     PrecomputedSource: _source_fits,
+    FittedProcess: lambda fitted: sum(len(part.intercept) for part in fitted.predictors) == fitted.n_outputs,
+    FeaturePredictor: lambda predictor: len(predictor.triangle) == len(predictor.features) + 1,
     FittedBlock: lambda block: block.likelihood.n_samples == 0 and block.likelihood.n_outputs == block.n_outputs,
     FittedTask: _task_fits,
     BEMKLEstimator: _estimator_fits,

@@ -34,7 +34,7 @@ HEADER = "bemkl.json"
 
 _FORMAT = 2
 _PACKAGES = ("bemkl", "numpy", "scipy", "scikit-learn", "skops")
-_OWN = ("bemkl.distributions", "bemkl.estimators", "bemkl.files", "bemkl.inference", "bemkl.kernels")
+_OWN = ("bemkl.distributions", "bemkl.estimators", "bemkl.files", "bemkl.inference", "bemkl.kernels", "bemkl.marginal")
 
 
 def save_model(model: BaseEstimator, path: str | os.PathLike[str]) -> None:

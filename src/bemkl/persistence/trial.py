@@ -11,9 +11,9 @@ import numpy as np
 
 from bemkl.estimators import BEMKLClassifier, BEMKLMultiTask
 from bemkl.estimators.base import BEMKLEstimator
+from bemkl.estimators.fitted import Fitted
 from bemkl.estimators.sources import BankSource, PrecomputedSource
 from bemkl.exceptions import ModelFileError
-from bemkl.inference import FittedBlock
 from bemkl.kernels import DenseStack, KernelBank, KernelStack
 
 _ROWS = 2
@@ -100,5 +100,5 @@ def _kernels(bank: KernelBank) -> KernelStack:
 
 
 def _is_cheap(fitted: Any) -> bool:
-    blocks: list[FittedBlock] = list(fitted)
-    return sum(len(block.gram) ** 3 * len(block.weights.bias) for block in blocks) <= _MOST_WORK
+    blocks: list[Fitted] = list(fitted)
+    return sum(block.n_basis**3 * block.n_outputs for block in blocks) <= _MOST_WORK

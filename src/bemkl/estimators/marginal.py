@@ -1,0 +1,78 @@
+"""The marginal posterior for the estimators: sample weights integrated out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bemkl.estimators.fitting import Effort, fit_one
+from bemkl.estimators.posteriors import Learned, Samples, Targets
+from bemkl.marginal.effects import kinds_of
+from bemkl.marginal.fit import FUNCTION_PRIORS, MarginalFit, Training, fit
+
+_MOST_SAMPLES = 15_000
+"""Samples without landmarks: some six square matrices of them are held, 11 GB for these."""
+
+
+class Marginal:
+    """One marginal fit of all outputs."""
+
+    def __init__(self, estimator: Any, targets: Targets, effort: Effort) -> None:
+        if not isinstance(estimator.function_prior, str) or estimator.function_prior not in FUNCTION_PRIORS:
+            raise ValueError(
+                f"function_prior: expected one of {', '.join(FUNCTION_PRIORS)}; got {estimator.function_prior!r}."
+            )
+        self._names = FUNCTION_PRIORS[:-1] if estimator.function_prior == "evidence" else (estimator.function_prior,)
+        for name, known in _KNOWN.items():
+            value = getattr(estimator, name)
+            if not any(value is choice or (isinstance(value, str | int) and value == choice) for choice in known):
+                shown = " or ".join(map(repr, known))
+                raise ValueError(
+                    f"{name}: the marginal posterior knows {shown}, got {value!r}. Choose that, or take "
+                    'posterior="mean_field".'
+                )
+        self._real = estimator.weights == "free"
+        self._sparse = estimator.kernel_prior == "sparse"
+        self._observed, self._effort = targets.observed(), effort
+        self._n_samples = targets.n_samples
+
+    def learn(self, samples: Samples, rng: np.random.Generator) -> Learned:
+        """Fit to training samples under each prior on functions, and keep the one with the highest evidence."""
+        if samples.landmarks is None and self._n_samples > _MOST_SAMPLES:
+            size = 6 * 8 * self._n_samples**2 / 2**30
+            raise ValueError(
+                f"X: the marginal posterior of {self._n_samples} samples would take {size:.0f} GB without landmarks. "
+                'Pass landmarks=500, or take posterior="mean_field".'
+            )
+        columns, functions, single = samples.source.kinds()
+        training = Training(samples.stack, columns, kinds_of(columns, functions, single), samples.landmarks)
+        found = [fit_one(self._fit_under(training, name), name, self._n_samples, self._effort) for name in self._names]
+        best = max(found, key=lambda result: result.evidences[-1])
+        return Learned(("fit",), (best.fitted,), best.fitted.posterior, best.lower_bounds, best.converged)
+
+    def _fit_under(self, training: Training, name: str) -> Callable[[Any], MarginalFit]:
+        def run(watch: Any) -> MarginalFit:
+            return fit(
+                training,
+                self._observed,
+                name,
+                real=self._real and name != "sum",
+                sparse=self._sparse,
+                max_iter=self._effort.max_iter,
+                tol=self._effort.tol,
+                watch=watch,
+            )
+
+        return run
+
+
+_KNOWN: dict[str, tuple[Any, ...]] = {
+    "weights": ("free", "nonnegative"),
+    "kernel_prior": ("dense", "sparse"),
+    "predictive": ("exact",),
+    "warm_start": (False,),
+    "n_init": (1,),
+}
+"""What parameters may be that mean something else, or nothing, to this posterior."""

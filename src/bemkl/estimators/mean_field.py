@@ -1,0 +1,59 @@
+"""The paper's posterior for the estimators: one factor each for sample weights, outputs and kernel weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bemkl.estimators.fitting import Effort, fit_problems
+from bemkl.estimators.parameters import find_strategies, gamma_prior, read_priors
+from bemkl.estimators.posteriors import Learned, Samples, Targets, joined
+from bemkl.inference import Block, Posterior, Problem, fitted_block
+from bemkl.inference.state import check_fit
+
+
+class MeanField:
+    """Mean-field fits, one a likelihood, or one of all in which weights are pooled."""
+
+    def __init__(self, estimator: Any, targets: Targets, effort: Effort) -> None:
+        if estimator.predictive not in ("exact", "paper"):
+            raise ValueError(f'predictive: expected "exact" or "paper", got {estimator.predictive!r}.')
+        self._fits, self._effort = targets.fits(), effort
+        pool_prior = gamma_prior("pool_prior", estimator.pool_prior) if self._fits.pooled else None
+        self._strategies = find_strategies(estimator.weights, estimator.acceleration, pool_prior=pool_prior)
+        self._priors = read_priors(estimator)
+        self._given = getattr(estimator, "posterior_", None) if estimator.warm_start else None
+
+    def learn(self, samples: Samples, rng: np.random.Generator) -> Learned:
+        """Fit to training samples."""
+        blocks = [Block(samples.stack, likelihood, landmarks=True) for likelihood in self._fits.likelihoods]
+        groups = [blocks] if self._fits.pooled else [[block] for block in blocks]
+        problems = [Problem(group, self._priors, **self._strategies) for group in groups]
+        names = ["fit"] if self._fits.pooled else self._fits.names
+        results = fit_problems(problems, names, self._starts(problems), self._effort, rng)
+        fitted = [fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks))]
+        posteriors = tuple(result.state.posterior() for result in results)
+        return Learned(
+            names=tuple(self._fits.names),
+            fitted=tuple(fitted),
+            posterior=posteriors[0] if len(posteriors) == 1 else posteriors,
+            lower_bounds=joined([result.lower_bounds for result in results]),
+            converged=all(result.converged for result in results),
+        )
+
+    def _starts(self, problems: Sequence[Problem]) -> Sequence[Posterior | None]:
+        """Take the last posteriors for a warm start."""
+        if self._given is None:
+            return [None] * len(problems)
+        states = self._given if isinstance(self._given, tuple) else (self._given,)
+        try:
+            for problem, state in zip(problems, states, strict=True):
+                check_fit(problem, state)
+        except (ValueError, AttributeError):
+            raise ValueError(
+                "warm_start: the last fit was of another problem (other numbers of samples, kernels, classes or "
+                "outputs, or another way to learn), so it cannot go on. Set warm_start=False, or fit a clone."
+            ) from None
+        return states

@@ -1,0 +1,100 @@
+"""What was observed of the training samples: likelihoods to fit, and the step from predictors to what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bemkl.arrays import Array
+from bemkl.marginal.climb import Climb
+from bemkl.marginal.likelihoods import Gaussian, Likelihood, Probit
+from bemkl.marginal.outputs import Classes, Labels, Output, Responses, indicators
+
+_SIGNAL_OF_LABELS = 1.0
+"""Expected logarithm of the variance of a predictor of labels: most probabilities away from one half."""
+
+
+class Observed(Protocol):
+    """What was observed of the training samples."""
+
+    @property
+    def likelihoods(self) -> Sequence[Likelihood]:
+        """Units of outputs: those of one unit have their noise in common."""
+
+    @property
+    def signal(self) -> float:
+        """Expected logarithm of the variance of a predictor."""
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Output:
+        """Return the step from predictors to what is asked of new samples, given the likelihoods' parameters."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedResponses:
+    """Responses, each with noise of its own."""
+
+    values: Array  # (n_samples, n_outputs): standardised
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        """One unit an output."""
+        return [Gaussian(column[:, None]) for column in self.values.T]
+
+    @property
+    def signal(self) -> float:
+        """Responses are standardised."""
+        return 0.0
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Responses:
+        """Return the noise that was learned."""
+        return Responses(np.exp(np.concatenate(own)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedLabels:
+    """Labels of two classes, or several of them a sample."""
+
+    sign: Array  # (n_samples, n_outputs): -1 and +1
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        """One unit an output."""
+        return [Probit(column) for column in self.sign.T]
+
+    @property
+    def signal(self) -> float:
+        """Scores are a few deviations of their noise."""
+        return _SIGNAL_OF_LABELS
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Labels:
+        """Calibrate on predictions of each sample by the others."""
+        mean, variance = zip(*(posterior.left_out() for posterior in found.place.look.posteriors), strict=True)
+        return Labels.calibrated(self.sign, np.hstack(mean), np.column_stack(variance))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedClasses:
+    """One class of several, a sample: regression on indicators, whose probabilities are fitted after."""
+
+    label: npt.NDArray[np.intp]  # (n_samples,): positions of the classes
+    n_classes: int
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        """All indicators are one unit: a single factor serves every class."""
+        return [Gaussian(indicators(self.label, self.n_classes)[0])]
+
+    @property
+    def signal(self) -> float:
+        """Indicators are standardised."""
+        return 0.0
+
+    def output(self, found: Climb, own: Sequence[Array]) -> Classes:
+        """Calibrate on predictions of each sample by the others."""
+        _, share, size = indicators(self.label, self.n_classes)
+        mean, _ = found.place.look.posteriors[0].left_out()
+        return Classes.calibrated(self.label, share, size, mean, float(np.exp(own[0][0])))
