@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from . import forms, kernels, targets, values
-from .draws import Draw
-from .options import options
+from fuzz import forms, kernels, targets, values
+from fuzz.draws import Draw
+from fuzz.options import options
 
 Case = dict[str, Any]
 Part = dict[str, Any]

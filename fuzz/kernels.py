@@ -8,9 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bemkl.kernels.registry import NAMED, find_kernel
-
-from .draws import Draw
-from .values import Array
+from fuzz.draws import Draw
+from fuzz.values import Array
 
 OTHERS = ("rbf", "sigmoid", "poly")
 """Some of scikit-learn's kernels."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .draws import Draw
-from .forms import ODD_TARGETS, TABLES_OF_TARGETS, TARGETS
-from .values import listed, scale
+from fuzz.draws import Draw
+from fuzz.forms import ODD_TARGETS, TABLES_OF_TARGETS, TARGETS
+from fuzz.values import listed, scale
 
 _LARGEST = float(np.finfo(float).max)
 

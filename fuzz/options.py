@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 
 from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor
-
-from .draws import Draw
+from fuzz.draws import Draw
 
 ESTIMATORS = {kind.__name__: kind for kind in (BEMKLClassifier, BEMKLRegressor, BEMKLMultiTask)}
 

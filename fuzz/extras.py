@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .forms import SAME
-from .judge import close, finite, hold
-from .problems import Case
-from .session import QuestionError, Session
+from fuzz.forms import SAME
+from fuzz.judge import close, finite, hold
+from fuzz.problems import Case
+from fuzz.session import QuestionError, Session
 
 _SAME_MODEL = 1e-6
 """How far bounds of the same data in another order or form may be apart: iterations enlarge the rounding."""

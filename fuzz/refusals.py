@@ -16,9 +16,8 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 import bemkl
-
-from .kernels import PARAMETERS
-from .options import VALUES
+from fuzz.kernels import PARAMETERS
+from fuzz.options import VALUES
 
 DOCUMENTED_WARNINGS = [
     (ConvergenceWarning, r"max_iter=\d+ was reached"),

@@ -21,15 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from bemkl import load_model
-
-from . import files
-from .api import LIMIT, TooSlow, time_limit
-from .files import Case
-from .judge import FaultError, hold
-from .making import make
-from .outcomes import Outcome
-from .refusals import Finding, general, of_error
-from .shrink import OF_COMMANDS
+from fuzz import files
+from fuzz.api import LIMIT, TooSlow, time_limit
+from fuzz.files import Case
+from fuzz.judge import FaultError, hold
+from fuzz.making import make
+from fuzz.outcomes import Outcome
+from fuzz.refusals import Finding, general, of_error
+from fuzz.shrink import OF_COMMANDS
 
 NAME = "commands"
 draw = files.command
@@ -214,6 +213,6 @@ def script(case: Case, outcome: Outcome) -> str:
     """Return a script that makes the files and runs the commands."""
     made = json.dumps(case["files"], ensure_ascii=True)
     lines = [f"# {outcome.kind}: {outcome.what}", *(f"# {line}" for line in outcome.detail.splitlines())]
-    lines += ["import json", "from pathlib import Path", "from tests.fuzz.making import make", ""]
+    lines += ["import json", "from pathlib import Path", "from fuzz.making import make", ""]
     lines += [f"make(Path(), json.loads({made!r}))", *(f"# {shlex.join(['bemkl', *run])}" for run in case["runs"])]
     return "\n".join([*lines, ""])

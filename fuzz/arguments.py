@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .draws import Draw
+from fuzz.draws import Draw
 
 _PRIOR = (["dense", "sparse", "2,0.5"], ["1e-300,1e300", "1e-10,1e10"], ["spars", "0,1", "1", "nan,1", ""])
 MODEL: dict[str, tuple[list[str], list[str], list[str]]] = {

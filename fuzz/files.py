@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from . import values
-from .arguments import model_arguments, odd_command, questions
-from .draws import Draw
-from .kernels import kernel_matrix
+from fuzz import values
+from fuzz.arguments import model_arguments, odd_command, questions
+from fuzz.draws import Draw
+from fuzz.kernels import kernel_matrix
 
 Case = dict[str, Any]
 File = dict[str, Any]

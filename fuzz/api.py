@@ -10,14 +10,14 @@ from dataclasses import replace
 from io import StringIO
 from types import FrameType
 
-from . import problems, session
-from .extras import fit, judge_extras
-from .judge import FaultError, judge_answers, judge_data, judge_fit
-from .outcomes import Outcome
-from .problems import Case
-from .refusals import Finding, of_error, recorded_warnings
-from .session import QuestionError, Session
-from .shrink import OF_PROBLEMS
+from fuzz import problems, session
+from fuzz.extras import fit, judge_extras
+from fuzz.judge import FaultError, judge_answers, judge_data, judge_fit
+from fuzz.outcomes import Outcome
+from fuzz.problems import Case
+from fuzz.refusals import Finding, of_error, recorded_warnings
+from fuzz.session import QuestionError, Session
+from fuzz.shrink import OF_PROBLEMS
 
 NAME = "api"
 LIMIT = 30
