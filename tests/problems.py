@@ -6,9 +6,21 @@ import numpy as np
 from reference import SlowBlock, SlowModel
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, Gaussian, Multinomial, Plain, Priors, Probit, Problem, State
+from bemkl.inference import (
+    Block,
+    Gaussian,
+    Multinomial,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    State,
+    initialise,
+    lower_bound_terms,
+)
 from bemkl.inference.likelihoods.semi_supervised import SemiSupervisedProbit
 from bemkl.inference.state import placed_block
+from bemkl.inference.updates import sweep_updates
 from bemkl.inference.weights.free import independent_weights
 from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
 
@@ -137,3 +149,16 @@ def rows_of(here):
 def total(terms):
     """Return the bound from its terms."""
     return sum(terms.values())
+
+
+def assert_no_update_falls(problem, sweeps, state=None):
+    """Sweep factor by factor, from a random start: no update lowers the bound. Return the last state."""
+    state = initialise(problem, np.random.default_rng(0)) if state is None else state
+    terms = lower_bound_terms(problem, state)
+    for _ in range(sweeps):
+        for name, update in sweep_updates(problem).items():
+            state, before = update(problem, state), total(terms)
+            terms = lower_bound_terms(problem, state)
+            assert np.isfinite(total(terms)), name
+            assert total(terms) >= before - 1e-10 * sum(map(abs, terms.values())), name
+    return state
