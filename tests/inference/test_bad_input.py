@@ -7,7 +7,7 @@ import pytest
 
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, Gaussian, JointMeans, Plain, Priors, Probit, Problem, initialise, predict, run
-from bemkl.kernels import DenseStack, gaussian, polynomial
+from bemkl.kernels import DenseStack, polynomial
 
 EYE = np.eye(4)[None]
 STACK = DenseStack(EYE)
@@ -142,8 +142,6 @@ CASES = {
     "iterations as a truth value": (lambda: run(problem(), max_iter=True), r"max_iter: .*got True"),
     "prior of several kernels": (lambda: Priors(kernel=Gamma(np.ones(5), 1.0)), r"kernel: expected one Gamma"),
     "infinite degree": (lambda: polynomial(np.eye(2), np.eye(2), np.inf), r"degree: .*got inf"),
-    "zero width": (lambda: gaussian(np.eye(2), np.eye(2), 0.0), r"width: .*got 0.0"),
-    "degree zero": (lambda: polynomial(np.eye(2), np.eye(2), 0), r"degree: .*got 0"),
 }
 
 
