@@ -1,6 +1,5 @@
 """Files become samples, and what is wrong with one is said in two lines."""
 
-import csv
 import io
 import tracemalloc
 import zipfile
@@ -11,6 +10,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import write
 from numpy.testing import assert_allclose
 from scipy.io import savemat
 
@@ -24,12 +24,6 @@ from bemkl.files.writing import refuse_output, write_whole
 from bemkl.kernels import from_distances, named_bank, stack_kernels
 
 RNG = np.random.default_rng(0)
-
-
-def write(path, header, rows, delimiter=","):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=delimiter).writerows([header, *rows])
-    return path
 
 
 @pytest.fixture
@@ -391,8 +385,7 @@ class TestSamples:
 
     def test_delimiters_by_file(self, folder):
         rows = [[f"s{i}", i, 2 * i] for i in range(10)]
-        with (folder / "genes.csv").open("w", newline="") as file:
-            csv.writer(file, delimiter=";").writerows([["id", "a", "b"], *rows])
+        write(folder / "genes.csv", ["id", "a", "b"], rows, ";")
         target = f"{folder}/labels.csv:status"
         assert "--delimiter NAME=" in problem(training_samples, self.sources(folder, target=target))
         gathered = training_samples(self.sources(folder, target=target, delimiters={"genes": ";"}))
