@@ -104,18 +104,6 @@ class TestBadFiles:
             with pytest.raises(ModelFileError, match="not a model, or a truncated"):
                 load(content[:size])
 
-    def test_any_altered_byte_is_found_or_harmless(self, content, load):
-        places = np.random.default_rng(1).integers(len(content), size=300)
-        for place in places:
-            altered = bytearray(content)
-            altered[place] ^= 0x41
-            try:
-                model = load(bytes(altered))
-            except ModelFileError:
-                continue
-            # A few bytes of a zip file mean nothing, such as times of entries.
-            assert_array_equal(model.predict(X), load(content).predict(X))
-
     @pytest.mark.parametrize("foreign", [b"PK\x05\x06" + 18 * b"\0", b"\x80\x04N.", b"kernel,weight\na,1\n"])
     def test_foreign(self, foreign, load):
         with pytest.raises(ModelFileError, match="not a model"):
@@ -147,35 +135,6 @@ class TestBadFiles:
         with pytest.raises(ModelFileError, match=r"refers to .*os\.system"):
             load(self.rewritten(content, poison))
         assert not ran
-
-    @pytest.mark.parametrize(
-        ("module", "name"),
-        [
-            ("bemkl.kernels.registry", "find_kernel"),
-            ("bemkl.estimators.fitting", "ThreadPoolExecutor"),
-            ("sklearn.gaussian_process.kernels", "namedtuple"),
-            ("sklearn.metrics.pairwise", "partial"),
-            ("bemkl.kernels.functions", "gaussian"),
-            ("sklearn.preprocessing._data", "StandardScaler"),
-        ],
-    )
-    def test_a_forged_file_calls_nothing(self, module, name, content, load):
-        """Neither functions that our modules import, nor our own with arguments from the file."""
-
-        def poison(parts):
-            schema = json.loads(parts["schema.json"])
-            schema["content"]["content"]["tol"] = {
-                "__class__": name,
-                "__module__": module,
-                "__loader__": "ConstructorFromReduceNode",
-                "__id__": 1,
-                "content": schema["content"]["content"]["kernel_prior"],
-            }
-            return parts | {"schema.json": json.dumps(schema).encode()}
-
-        # Versions of skops that do not know such nodes cannot even read them.
-        with pytest.raises(ModelFileError, match=f"(refers to|parts cannot be read) .*{name}"):
-            load(self.rewritten(content, poison))
 
     def test_consistent_but_broken_files(self, content, load):
         for change in (
