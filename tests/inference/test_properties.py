@@ -19,7 +19,7 @@ searched = settings(max_examples=40, deadline=None, derandomize=True, suppress_h
 
 priors = st.sampled_from([(1.0, 1.0), (1e-10, 1e10), (0.5, 3.0), (20.0, 0.1)])
 deviations = st.sampled_from([None, 0.01, 0.1, 1.0, 10.0])
-pairs = st.sampled_from([Plain(), JointMeans(1), JointMeans(3)])
+pairs = st.sampled_from([Plain(), JointMeans(1), JointMeans(3), JointMeans(10, good_length=1.0)])
 
 
 @st.composite
