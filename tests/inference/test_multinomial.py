@@ -163,9 +163,3 @@ class TestEstimator:
         assert_array_equal(model.predict(X), np.where(model.decision_function(X) > 0.0, "b", "a"))
         assert model.predict_proba(X).shape == (24, 2)
         assert model.score(X, y) > 0.9
-
-    def test_bad_input(self):
-        with pytest.raises(ValueError, match="takes one known label a sample"):
-            BEMKLClassifier(multiclass="multinomial").fit(X, np.column_stack([Y > 0, Y > 1]).astype(int))
-        with pytest.raises(ValueError, match="takes one known label a sample"):
-            BEMKLClassifier(multiclass="multinomial", unlabeled=0).fit(X, np.where(X[:, 1] > 1.0, 0, Y + 1))

@@ -250,8 +250,3 @@ class TestClassifier:
             assert abs(other - straight.lower_bound_) > 1.0
             model.set_params(pool_prior=(1.0, 1.0)).fit(self.X, self.Y)
             assert_allclose(model.lower_bound_, straight.lower_bound_, rtol=1e-5)
-
-    @pytest.mark.parametrize("multiclass", ["pooled", "shared"])
-    def test_bad_prior_of_the_pool(self, multiclass):
-        with pytest.raises(ValueError, match=r"pool_prior: expected .* got \(1, -1\)"):
-            BEMKLClassifier(self.BANK, multiclass=multiclass, pool_prior=(1, -1)).fit(self.X, self.Y)

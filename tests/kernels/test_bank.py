@@ -318,9 +318,8 @@ def fit(*specs, X=((1.0, 0.0), (0.0, 1.0)), scaling=None):
     return KernelBank(list(specs), scaling=scaling).fit(np.asarray(X) if isinstance(X, tuple) else X)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_a_sentence(name):
-    call, message = REFUSED[name]
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused_with_a_sentence(call, message):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         call()
 
