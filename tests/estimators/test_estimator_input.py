@@ -335,13 +335,14 @@ def test_sparse_kernels_are_refused():
 class TestNothingIsLost:
     """A fit that fails leaves the last one as it was."""
 
-    def test_regressor(self):
-        model = BEMKLRegressor(tol=1e-3).fit(X, X[:, 0])
+    @pytest.mark.parametrize("fit", [classify, regress])
+    def test_estimators(self, fit):
+        model = fit(tol=1e-3)
         before = model.predict(X)
         for samples, y in (
-            (X, 1000.0 * np.arange(19.0)),
-            (X[:, :2], np.arange(19.0)),
-            (np.where(X > 1, np.nan, X), X[:, 1]),
+            (X, np.arange(19) % 2),
+            (X[:, :2], np.arange(19) % 2),
+            (np.where(X > 1, np.nan, X), Y == "no"),
         ):
             with pytest.raises(ValueError):
                 model.fit(samples, y)
