@@ -73,6 +73,12 @@ def kernel(X, Z, m):
     return gaussian(X, Z, 0.5 * 1.7 ** (m % 7))
 
 
+def one_feature_kernels(X, Z=None):
+    """Return a (P, N, D) stack with a kernel of the endless list on each feature, between samples and basis points."""
+    Z = X if Z is None else Z
+    return np.stack([kernel(X[:, [m]], Z[:, [m]], m) for m in range(X.shape[1])])
+
+
 @dataclass
 class Twin:
     """The same random problem and start, for the engine and for the reference."""

@@ -387,14 +387,6 @@ def test_as_many_training_samples_as_kernels():
     assert model.predict(stack[:10]).shape == (10,)
 
 
-def test_landmarks_in_another_order():
-    order = np.random.default_rng(1).permutation(20)
-    model = BEMKLClassifier("precomputed", tol=1e-3, factor_tol=None).fit(SQUARE, Y)
-    turned = BEMKLClassifier("precomputed", landmarks=order, tol=1e-3, factor_tol=None).fit(SQUARE, Y)
-    np.testing.assert_allclose(turned.dual_coef_, model.dual_coef_[order], rtol=1e-6)
-    np.testing.assert_allclose(turned.predict_proba(SQUARE), model.predict_proba(SQUARE), rtol=1e-8)
-
-
 def test_views_called_all_and_each():
     views = {"all": X[:, :1], "each": X}
     names = BEMKLClassifier(tol=1e-3).fit(views, Y).kernel_names_

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import VARIANTS, assert_no_update_falls, kernel, rows_of, total, twin
+from problems import VARIANTS, assert_no_update_falls, one_feature_kernels, rows_of, total, twin
 from reference import SlowFactorized, SlowNonnegative
 from sampling import log_ratio
 from scipy.stats import truncnorm
@@ -207,8 +207,9 @@ def truncated(u, lower):
 def test_thousands_of_kernels_take_no_square_matrix(weights):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 500))
-    K = np.stack([kernel(x[:, None], x[:, None], m) for m, x in enumerate(X.T)])
-    problem = Problem([Block(DenseStack(K), Probit(np.sign(X[:, 0])))], weights=weights, pair=NewtonMeans())
+    problem = Problem(
+        [Block(DenseStack(one_feature_kernels(X)), Probit(np.sign(X[:, 0])))], weights=weights, pair=NewtonMeans()
+    )
     state = run(problem, max_iter=3, tol=None).state
     assert state.weights.moments(0).covariance.factor.shape[1] == 0
     assert state.blocks[0].intermediate.spread.covariance[0].factor.shape[1] == 1
