@@ -37,7 +37,7 @@ FILES = (
 )
 """Options that name files, or say how to read them; `files` draws them."""
 
-OTHERS = {
+OTHERS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "--max-iter": (["1", "5", "20"], [], ["0", "many"]),
     "--folds": (["2", "3"], [], ["1", "999"]),
     "--coverage": (["0.5", "0.95"], [], ["1", "0", "nan"]),

@@ -171,7 +171,8 @@ def _selected(session: Session) -> None:
 
 def _by_ids(session: Session) -> None:
     """Fit the plain numbers by order, and in another order by ids: both have to be the same model."""
-    case, ids, beside = session.case, *session.case["ids"]
+    case = session.case
+    ids, beside = case["ids"]
     plain = all(part["form"] == "V" for part in case["parts"]) or case["source"] == "kernels"
     if case["odd"] or not plain or not _is_fixed(session) or case.get("task", {}).get("apart"):
         return

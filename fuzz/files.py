@@ -144,7 +144,8 @@ def _views(draw: Draw, case: Case, ids: list[str]) -> list[str]:
 
 def _signs(case: Case) -> list[str]:
     """Return the options that say what is between cells, once all files are drawn."""
-    return case.pop("signs", [])
+    signs: list[str] = case.pop("signs", [])
+    return signs
 
 
 def _kernels(draw: Draw, case: Case, ids: list[str]) -> list[str]:

@@ -16,7 +16,8 @@ OTHERS = ("rbf", "sigmoid", "poly")
 
 
 def _gaussian(Z: Array, width: float) -> Array:
-    return np.exp(-((Z[:, None] - Z) ** 2).sum(axis=2) / (2.0 * width**2))
+    kernel: Array = np.exp(-((Z[:, None] - Z) ** 2).sum(axis=2) / (2.0 * width**2))
+    return kernel
 
 
 USUAL: dict[str, Callable[[Draw, Array], Array]] = {

@@ -15,8 +15,10 @@ Part = dict[str, Any]
 
 _SIZES = [2, 3, 4, 5, 6, 8, 12, 15, 20, 25, 40]
 _TARGETS = {"BEMKLClassifier": targets.labels, "BEMKLRegressor": targets.responses, "BEMKLMultiTask": targets.of_tasks}
-EXTRAS = ("twice", "warm", "rows in another order", "as an array", "saved", "pickled", "shared", "selected")
-EXTRAS += ("by ids", "scored")
+EXTRAS = (
+    *("twice", "warm", "rows in another order", "as an array", "saved", "pickled", "shared", "selected"),
+    *("by ids", "scored"),
+)
 """Questions that need another fit or a file; a case has few of them."""
 
 

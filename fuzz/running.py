@@ -151,7 +151,7 @@ def _lines(plan: Plan, seeds: Iterator[int], end: float) -> Iterator[str]:
         for worker in workers:
             _next(worker, seeds, end)
         while any(worker.seed is not None for worker in workers):
-            busy = {worker.connection: worker for worker in workers if worker.seed is not None}
+            busy: dict[Any, Worker] = {worker.connection: worker for worker in workers if worker.seed is not None}
             for ready in wait(list(busy), timeout=1.0):
                 worker = busy[ready]
                 yield worker.take()
