@@ -27,7 +27,7 @@ $(EXPERIMENTS): $(VENV)/.installed-experiments
 
 # Five minutes; goes on with other cases the next time. Ends with an error if anything is found.
 fuzz: $(VENV)/.installed-test
-	$(RUN) -m tests.fuzz all --minutes 5 --out tests/fuzz/records/fuzz.jsonl
+	$(RUN) -m fuzz all --minutes 5 --out fuzz/records/fuzz.jsonl
 
 # The site is in docs/_build/html/index.html; every warning is an error. Always a clean build, half a minute.
 docs: $(VENV)/.installed-docs

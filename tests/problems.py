@@ -6,9 +6,21 @@ import numpy as np
 from reference import SlowBlock, SlowModel
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, Gaussian, Multinomial, Plain, Priors, Probit, Problem, State
+from bemkl.inference import (
+    Block,
+    Gaussian,
+    Multinomial,
+    Plain,
+    Priors,
+    Probit,
+    Problem,
+    State,
+    initialise,
+    lower_bound_terms,
+)
 from bemkl.inference.likelihoods.semi_supervised import SemiSupervisedProbit
 from bemkl.inference.state import placed_block
+from bemkl.inference.updates import sweep_updates
 from bemkl.inference.weights.free import independent_weights
 from bemkl.kernels import DenseStack, gaussian, polynomial, spherical
 
@@ -59,6 +71,12 @@ def kernel(X, Z, m):
         norms = [((A * A).sum(axis=1) + 1.0) ** degree for A in (X, Z)]
         return spherical(polynomial(X, Z, degree), *norms)
     return gaussian(X, Z, 0.5 * 1.7 ** (m % 7))
+
+
+def one_feature_kernels(X, Z=None):
+    """Return a (P, N, D) stack with a kernel of the endless list on each feature, between samples and basis points."""
+    Z = X if Z is None else Z
+    return np.stack([kernel(X[:, [m]], Z[:, [m]], m) for m in range(X.shape[1])])
 
 
 @dataclass
@@ -137,3 +155,16 @@ def rows_of(here):
 def total(terms):
     """Return the bound from its terms."""
     return sum(terms.values())
+
+
+def assert_no_update_falls(problem, sweeps, state=None):
+    """Sweep factor by factor, from a random start: no update lowers the bound. Return the last state."""
+    state = initialise(problem, np.random.default_rng(0)) if state is None else state
+    terms = lower_bound_terms(problem, state)
+    for _ in range(sweeps):
+        for name, update in sweep_updates(problem).items():
+            state, before = update(problem, state), total(terms)
+            terms = lower_bound_terms(problem, state)
+            assert np.isfinite(total(terms)), name
+            assert total(terms) >= before - 1e-10 * sum(map(abs, terms.values())), name
+    return state

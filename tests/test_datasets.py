@@ -248,29 +248,28 @@ def test_a_folder_that_is_not_there(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("a,b\n1,2\n", r"sonar.csv: expected the response in a last column 'target'.*got the columns 'a', 'b'"),
-        ("target,b\n1,2\n", "put it last"),
-        ("", "got the columns no name at all"),
-        ("a,target\n", "expected rows below the header, got none"),
-        ("a,target\n1,0\nx,1\n", "expected a number in line 3, column 'a', got 'x'"),
-        ("a,target\n1,0\n,1\n", "expected a number in line 3, column 'a', got ''"),
-        ("a,target\n1,0\n1,\n", "expected a number in line 3, column 'target', got ''"),
-        ("a,target\n1,0\n1\n", "expected 2 cells in line 3, got 1"),
-        ("a,target\n1,0.5\n", "expected whole numbers as classes, got 0.5"),
+        (
+            "sonar",
+            "a,b\n1,2\n",
+            r"sonar.csv: expected the response in a last column 'target'.*got the columns 'a', 'b'",
+        ),
+        ("sonar", "target,b\n1,2\n", "put it last"),
+        ("sonar", "", "got the columns no name at all"),
+        ("sonar", "a,target\n", "expected rows below the header, got none"),
+        ("sonar", "a,target\n1,0\nx,1\n", "expected a number in line 3, column 'a', got 'x'"),
+        ("sonar", "a,target\n1,0\n,1\n", "expected a number in line 3, column 'a', got ''"),
+        ("sonar", "a,target\n1,0\n1,\n", "expected a number in line 3, column 'target', got ''"),
+        ("sonar", "a,target\n1,0\n1\n", "expected 2 cells in line 3, got 1"),
+        ("sonar", "a,target\n1,0.5\n", "expected whole numbers as classes, got 0.5"),
+        ("emotions", "a,target_b\n1,0\n", r"expected 72 features for the views .* of 'emotions', got 1"),
     ],
 )
-def test_tables_of_another_form(tmp_path, text, message):
-    write(tmp_path, "sonar", text)
+def test_tables_of_another_form(tmp_path, name, text, message):
+    write(tmp_path, name, text)
     with pytest.raises(ValueError, match=message):
-        datasets.load("sonar", data_home=tmp_path, check=False)
-
-
-def test_views_of_a_table_have_to_fit(tmp_path):
-    write(tmp_path, "emotions", "a,target_b\n1,0\n")
-    with pytest.raises(ValueError, match=r"expected 72 features for the views .* of 'emotions', got 1"):
-        datasets.load("emotions", data_home=tmp_path, check=False)
+        datasets.load(name, data_home=tmp_path, check=False)
 
 
 @pytest.mark.parametrize(

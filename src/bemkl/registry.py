@@ -37,6 +37,13 @@ POSTERIORS = {
 }
 """Posteriors of the estimators: what makes a `Way` of an estimator, its targets and an effort."""
 
+FUNCTION_PRIORS = {
+    "sum": "bemkl.marginal.fit:sum_of_processes",
+    "kernel": "bemkl.marginal.fit:mean_kernel",
+    "samples": "bemkl.marginal.fit:independent_samples",
+}
+"""Priors on functions of the marginal posterior: functions of training kernels and equal weights."""
+
 
 def find(parameter: str, name: Any, known: Mapping[str, str]) -> Any:
     """Return what a name stands for, or refuse it."""

@@ -91,41 +91,38 @@ def nobody_holds():
     return not any(pools._users for pools in _found_pools())
 
 
-def test_what_other_threads_hold_is_given_back(two_threads, other_thread):
-    held = Event()
+@pytest.fixture
+def held(two_threads, other_thread):
+    """Let another thread hold the libraries, and return how many threads they have otherwise."""
+    begun = Event()
 
     def hold(stop):
         with one_pool(SMALL):
-            held.set()
+            begun.set()
             stop.wait(timeout=20.0)
 
+    other_thread(hold)
+    assert begun.wait(timeout=10.0)
+    return two_threads
+
+
+def test_what_other_threads_hold_is_given_back(held):
     def is_free():
-        free = counts() == two_threads and nobody_holds()
+        free = counts() == held and nobody_holds()
         with one_pool(SMALL):
-            alone = counts() == [1] * len(two_threads)
-        return free and alone and counts() == two_threads and nobody_holds()
+            alone = counts() == [1] * len(held)
+        return free and alone and counts() == held and nobody_holds()
 
-    other_thread(hold)
-    assert held.wait(timeout=10.0)
     assert outcome_of_child(is_free, seconds=10.0)
-    assert counts() == [1] * len(two_threads)
+    assert counts() == [1] * len(held)
 
 
-def test_what_the_thread_holds_that_forked_is_its_own_to_give_back(two_threads, other_thread):
-    held = Event()
-
-    def hold(stop):
-        with one_pool(SMALL):
-            held.set()
-            stop.wait(timeout=20.0)
-
+def test_what_the_thread_holds_that_forked_is_its_own_to_give_back(held):
     def gives_back():
-        alone = counts() == [1] * len(two_threads)
+        alone = counts() == [1] * len(held)
         pool.__exit__(None, None, None)
-        return alone and counts() == two_threads and nobody_holds()
+        return alone and counts() == held and nobody_holds()
 
-    other_thread(hold)
-    assert held.wait(timeout=10.0)
     pool = one_pool(SMALL)
     with pool:
         assert outcome_of_child(gives_back, seconds=10.0)

@@ -142,11 +142,14 @@ def test_what_somebody_else_has_set_stays():
 
 
 @pytest.mark.parametrize(("limit", "alone"), [(4, True), (3, False)])
-def test_predictions_use_it(monkeypatch, limit, alone):
-    """The larger of kernels and basis points decides; large predictions have all threads."""
+def test_fits_and_predictions_use_it(monkeypatch, limit, alone):
+    """The largest of kernels, samples and basis points decides; large predictions have all threads."""
     monkeypatch.setattr(threads, "_SMALL", limit)
     stack, before, seen = DenseStack(np.eye(4)[None]), counts(), []
     problem = Problem([Block(stack, Probit([1, -1, 1, -1]))])
+    state = ascend(problem, max_iter=2, watch=lambda *_: seen.append(counts())).state
+    assert seen == 2 * [[ones(before[0]), ones(before[1]) if alone else before[1]]]
+    seen.clear()
     trace = FittedBlock._trace
 
     def looking(block, stack):
@@ -154,7 +157,7 @@ def test_predictions_use_it(monkeypatch, limit, alone):
         return trace(block, stack)
 
     monkeypatch.setattr(FittedBlock, "_trace", looking)
-    predict(problem, ascend(problem, max_iter=2).state, stack)
+    predict(problem, state, stack)
     assert seen == [[ones(numbers) for numbers in before] if alone else before]
     assert counts() == before
 
@@ -180,15 +183,4 @@ def test_also_after_an_error():
     before = counts()
     with pytest.raises(ZeroDivisionError), one_pool(SMALL):
         raise ZeroDivisionError
-    assert counts() == before
-
-
-@pytest.mark.parametrize(("limit", "alone"), [(4, True), (3, False)])
-def test_fits_use_it(monkeypatch, limit, alone):
-    """The largest of kernels, samples and basis points decides."""
-    monkeypatch.setattr(threads, "_SMALL", limit)
-    seen, before = [], counts()
-    problem = Problem([Block(DenseStack(np.eye(4)[None]), Probit([1, -1, 1, -1]))])
-    ascend(problem, max_iter=2, watch=lambda *_: seen.append(counts()))
-    assert seen == 2 * [[ones(before[0]), ones(before[1]) if alone else before[1]]]
     assert counts() == before

@@ -1,6 +1,5 @@
 """Every command of the documentation runs, and gives what the page says."""
 
-import csv
 import re
 import runpy
 import shlex
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from command_line import write
 
 from bemkl.commands.program import program
 
@@ -68,8 +68,3 @@ def test_the_commands_of_the_readme(tmp_path, monkeypatch):
         assert result.exit_code == 0, result.output
     assert Path("model.skops").exists()
     assert Path("report.html").exists()
-
-
-def write(path, header, rows):
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])

@@ -15,13 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner
+from command_line import refused, run, write
 
 import bemkl
 import bemkl.commands.weights
 from bemkl.commands import settings
 from bemkl.commands.output import as_csv
-from bemkl.commands.program import program
 from bemkl.files.tables import read_table
 from bemkl.files.writing import write_whole
 from bemkl.kernels import BANKS
@@ -41,32 +40,10 @@ needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="pipes and signals of this kind are not on Windows")
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(program, [str(argument) for argument in arguments], prog_name="bemkl")
-    assert result.exit_code == code, result.stderr
-    return result
-
-
-def refused(*arguments, code=2):
-    """Run a command that is refused, with nothing but two short lines on the standard error."""
-    result = run(*arguments, code=code)
-    what, advice = [line for line in result.stderr.splitlines() if not line.startswith("Left out")]
-    assert what.startswith("Error: ")
-    assert advice
-    assert max(len(what), len(advice)) <= 1000
-    return result.stderr
-
-
 def start(*arguments, **options):
     """Start the command line in a process of its own."""
     command = [sys.executable, "-c", START, *map(str, arguments)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
-
-
-def write(path, *rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +53,7 @@ def folder(tmp_path_factory):
     names = [RED, REVERSED, "=1+1", "-5", "@sum", "a\nb", "é", *(f"s{i}" for i in range(7, N))]
     labels = ["=yes", "no"]
     rows = [[name, *pair, labels[i % 2]] for i, (name, pair) in enumerate(zip(names, values, strict=True))]
-    write(here / "x.csv", ["id", "b\x1b[1mold", "other", "kind"], *rows)
+    write(here / "x.csv", ["id", "b\x1b[1mold", "other", "kind"], rows)
     run("fit", "--data", here / "x.csv", "--target", f"{here}/x.csv:kind", "--bank", "linear", "-o", here / "m.skops")
     return here
 
@@ -163,8 +140,8 @@ class TestOutput:
 
     @needs_full
     def test_a_result_does_not_depend_on_what_is_said_beside_it(self, folder, tmp_path):
-        write(tmp_path / "x.csv", ["id", "b\x1b[1mold", "other"], ["s1", 1, 2])
-        write(tmp_path / "y.csv", ["id", "kind"], ["s1", "no"], ["s2", "no"])
+        write(tmp_path / "x.csv", ["id", "b\x1b[1mold", "other"], [["s1", 1, 2]])
+        write(tmp_path / "y.csv", ["id", "kind"], [["s1", "no"], ["s2", "no"]])
         command = [sys.executable, "-c", START, "explain", folder / "m.skops", "--data", tmp_path / "x.csv", "--json"]
         with open("/dev/full", "w") as full:
             done = subprocess.run([*command, "--target", tmp_path / "y.csv"], stdout=subprocess.PIPE, stderr=full)
@@ -190,9 +167,8 @@ class TestOutput:
             assert f"{name}: No space left on device." in text
         target = "--target", f"{data[2]}:kind"
         refused("report", *data, "-o", tmp_path / "page.html", code=1)
-        fit = CliRunner().invoke(program, ["fit", "--data", str(data[2]), *target, "-o", str(tmp_path / "m.skops")])
-        assert fit.exit_code == 1
-        assert fit.stderr.endswith("m.skops: No space left on device.\nMake room, or write to another place.\n")
+        text = refused("fit", *data[1:], *target, "-o", tmp_path / "m.skops", code=1)
+        assert text.endswith("m.skops: No space left on device.\nMake room, or write to another place.\n")
         assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
         assert (tmp_path / "old.csv").read_text() == "mine"
 
@@ -329,7 +305,7 @@ class TestErrors:
 
     def test_two_columns_of_one_name(self, tmp_path):
         rows = [[f"s{i}", i % 2, i] for i in range(8)]
-        path = write(tmp_path / "x.csv", ["key", "id", "x"], *rows)
+        path = write(tmp_path / "x.csv", ["key", "id", "x"], rows)
         model = tmp_path / "m.skops"
         run("fit", "--data", path, "--target", f"{path}:id", "--id", "key", "-o", model, "--bank", "linear")
         assert "would have one name" in refused("predict", model, "--data", path)
@@ -344,7 +320,7 @@ class TestNames:
             run("evaluate", *data[1:], *target, "--folds", 2),
             run("fit", *data[1:], *target, "-o", tmp_path / "new.skops"),
         ]
-        write(tmp_path / "part.csv", ["id", "b\x1b[1mold", "other"], [RED, 1, 2], [f"{RED}\n2", 3, 4])
+        write(tmp_path / "part.csv", ["id", "b\x1b[1mold", "other"], [[RED, 1, 2], [f"{RED}\n2", 3, 4]])
         results.append(run("predict", data[0], "--data", tmp_path / "part.csv", "--target", folder / "x.csv:kind"))
         for result in results[:-1]:
             assert not {"\x1b", "\u202e"} & set(result.stdout)
@@ -354,7 +330,7 @@ class TestNames:
         assert r"a\nb, kind = " in results[0].stdout
         assert r"\x1b[31mred" in results[-1].stderr
         assert RED not in refused("explain", *data, "--row", f"{RED}?")
-        long = write(tmp_path / "long.csv", ["id", "b\x1b[1mold", "other"], ["s" * 100_000, 1, "x"])
+        long = write(tmp_path / "long.csv", ["id", "b\x1b[1mold", "other"], [["s" * 100_000, 1, "x"]])
         refused("predict", data[0], "--data", long)
 
     def test_machines_get_true_values(self, data):

@@ -7,13 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import refused, run, write
 from numpy.testing import assert_allclose
 from sklearn.model_selection import StratifiedKFold
 
 import bemkl
 from bemkl import BEMKLClassifier, load_model, save_model
-from bemkl.commands.program import program
 from bemkl.evaluation import cross_predict, variants
 from bemkl.evaluation.variants import JOINED, MEAN, OURS
 from bemkl.exceptions import ConvergenceWarning
@@ -21,27 +20,6 @@ from bemkl.kernels import BANKS, default_bank, named_bank, stack_kernels
 
 RNG = np.random.default_rng(1)
 N = 40
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(program, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == code, result.stderr
-    return result
-
-
-def refused(*arguments):
-    """Run a command that is refused: two lines, exit code 2, no traceback."""
-    result = run(*arguments, code=2)
-    assert "Traceback" not in result.output
-    lines = result.stderr.strip().splitlines()
-    assert lines[-2].startswith("Error: ")
-    return result.stderr
-
-
-def write(path, header, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -197,11 +175,6 @@ class TestRefusals:
         assert "not a model" in result.stderr
         save_model(BEMKLClassifier().fit(RNG.normal(size=(6, 1)), [0, 1] * 3), tmp_path / "python.skops")
         assert "not fitted by `bemkl fit`" in refused("predict", tmp_path / "python.skops", *views)
-
-    def test_debug_shows_the_traceback(self, tmp_path):
-        result = run("--debug", "weights", tmp_path / "none.skops", code=2)
-        assert "Traceback" in result.stderr
-        assert "does not exist" in result.stderr
 
     def test_inputs_are_not_overwritten(self, folder, views, model):
         before = (folder / "genes.csv").read_bytes()

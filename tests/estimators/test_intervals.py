@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtri
 from scipy.stats import truncnorm
 
-from bemkl import BEMKLClassifier, BEMKLMultiTask, KernelBank, KernelSpec, load_model, save_model
+from bemkl import BEMKLClassifier, BEMKLMultiTask, KernelBank, KernelSpec
 from bemkl._numerics.special import log_ndtr, truncated_quantile
 from bemkl.inference.moments import SpikesAndSlabs, TruncatedNormals
 
@@ -70,7 +70,7 @@ def test_normal_families_have_symmetric_intervals(weights):
 
 
 @pytest.mark.parametrize("weights", ["nonnegative", "spike_slab"])
-def test_all_that_shows_intervals_agrees(weights, tmp_path):
+def test_all_that_shows_intervals_agrees(weights):
     model = BEMKLClassifier(BANK, weights=weights, kernel_prior="sparse").fit(X, Y)
     low, high = model.weight_intervals()
     moments = model.posterior_.weights.moments(0)
@@ -81,8 +81,6 @@ def test_all_that_shows_intervals_agrees(weights, tmp_path):
     assert_allclose(np.quantile(draws, (0.025, 0.975), axis=0), [low, high], atol=0.02 * scale)
     table = model.summary(rounded=False).loc[model.kernel_names_]
     assert_array_equal(table[["low", "high"]].to_numpy().T, [low, high])
-    save_model(model, tmp_path / "model.skops")
-    assert_array_equal(load_model(tmp_path / "model.skops").weight_intervals(), [low, high])
 
 
 def test_no_interval_of_a_nonnegative_weight_holds_zero():

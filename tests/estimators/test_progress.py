@@ -48,7 +48,7 @@ def test_the_bar_of_a_terminal():
     with FitProgress(1, 100, 1e-5, console) as progress:
         watch = progress.watch("fit [bold]markup[/bold]", 120)
         for iteration, bound in enumerate([-90.0, -80.0, -75.0, -72.5, -71.25], 1):
-            assert not watch(iteration, model.posterior_, bound)
+            watch(iteration, lambda: model.kernel_weights_, bound)
     text = screen.getvalue()
     assert "fit [bold]markup[/bold] ━" in text
     assert "iteration 5, bound -71.25 (+1.2), 6 of 6 kernels active" in text
@@ -71,7 +71,7 @@ def test_the_bar_of_a_notebook(monkeypatch):
     with FitProgress(1, 5, 1e-9, Console(force_jupyter=True)) as progress:
         watch = progress.watch("class <b>", 120)
         for iteration, bound in enumerate([-90.0, -80.0, -75.0, -72.5, -71.25], 1):
-            watch(iteration, model.posterior_, bound)
+            watch(iteration, lambda: model.kernel_weights_, bound)
     assert "<progress></progress> iteration 1, bound -90 (start)" in shown[0]
     assert 'class &lt;b&gt; <progress value="5" max="5"></progress> iteration 5' in shown[-1]
 

@@ -52,7 +52,7 @@ def test_deviations_of_intermediate_outputs(value):
 
 
 @pytest.mark.parametrize("name", ["kernel_prior", "sample_prior", "bias_prior", "noise_prior"])
-@pytest.mark.parametrize("value", [(1e-300, 1.0), (1.0, 1e300), (0.0, 1.0), (1.0, 10**400), ("1", "1")])
+@pytest.mark.parametrize("value", [(1e-300, 1.0), (1.0, 1e300), (0.0, 1.0), (-1.0, 1.0), (1.0, 10**400), ("1", "1")])
 def test_priors(name, value):
     with pytest.raises(ValueError, match=rf"{name}: expected .* \(shape, scale\) between 1e-20 and 1e\+20, got "):
         fit(BEMKLRegressor(**{name: value}))

@@ -126,26 +126,28 @@ def test_slices_of_slices_share_the_matrices():
 
 def test_indices_of_a_stack():
     array = np.asarray(STACK)
-    assert_array_equal(np.asarray(STACK[5:7]), array[5:7])
-    assert_array_equal(np.asarray(STACK[[3, -1], ...]), array[[3, -1]])
-    assert_array_equal(np.asarray(STACK[X[:, 0] > 0]), array[X[:, 0] > 0])
-    assert_array_equal(np.asarray(STACK[:, :, [2, 0]]), array[:, :, [2, 0]])
-    assert_array_equal(np.asarray(STACK[..., [1]]), array[..., [1]])
+    for index in (np.s_[5:7], np.s_[[3, -1], ...], X[:, 0] > 0, np.s_[:, :, [2, 0]], np.s_[..., [1]]):
+        assert_array_equal(np.asarray(STACK[index]), array[index])
     assert_array_equal(np.asarray(STACK[[4], ..., [1]]), array[[4]][..., [1]])
     name = STACK.names[1]
     assert STACK[:, :, name].names == (name,)
     assert_array_equal(np.asarray(STACK[:, :2, [name]])[..., 0], array[:, :2, 1])
     assert STACK[[]].shape == (0, 60, 4)
-    with pytest.raises(IndexError, match="mask of 60"):
-        STACK[[True]]
-    with pytest.raises(IndexError):
-        STACK[[60]]
-    with pytest.raises(IndexError, match="positions, a mask or a slice"):
-        STACK[[0.5]]
-    with pytest.raises(IndexError, match="4 indices"):
-        STACK[0, 0, 0, 0]
-    with pytest.raises(KeyError, match="no kernels"):
-        STACK[:, :, "nobody"]
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ([True], "mask of 60"),
+        ([60], "60"),
+        ([0.5], "positions, a mask or a slice"),
+        ((0, 0, 0, 0), "4 indices"),
+        (np.s_[:, :, "nobody"], "no kernels"),
+    ],
+)
+def test_bad_indices_of_a_stack(index, message):
+    with pytest.raises(LookupError, match=message):
+        STACK[index]
 
 
 def test_a_bank_as_a_step_of_a_pipeline():
@@ -210,28 +212,17 @@ class TestSampleWeights:
         with pytest.raises(TypeError, match="unexpected keyword argument 'temperature'"):
             model.fit(X, X[:, 0] > 0, temperature=1.0)
 
-    def test_score_takes_them(self):
-        model = BEMKLClassifier(tol=1e-3).fit(X[:30], Y[:30])
-        right = model.predict(X) == Y
-        assert_allclose(model.score(X, Y, sample_weight=self.weights), np.average(right, weights=self.weights))
-
     def test_routing(self):
         with config_context(enable_metadata_routing=True):
-            model = BEMKLClassifier(tol=1e-3).set_score_request(sample_weight=True)
+            model = BEMKLClassifier(BANK, tol=1e-3).set_score_request(sample_weight=True)
             weighted = cross_val_score(model, X, Y, cv=FOLDS, params={"sample_weight": self.weights})
-            expected = by_hand_weighted(self.weights)
+            expected = by_hand(
+                lambda model, test: np.average(model.predict(X[test]) == Y[test], weights=self.weights[test])
+            )
             assert_allclose(weighted, expected)
             assert not hasattr(model, "set_fit_request")
             with pytest.raises(UnsetMetadataPassedError):
                 cross_val_score(BEMKLClassifier(), X, Y, cv=FOLDS, params={"sample_weight": self.weights})
-
-
-def by_hand_weighted(weights):
-    scores = []
-    for train, test in FOLDS.split(X, Y):
-        model = BEMKLClassifier(tol=1e-3).fit(X[train], Y[train])
-        scores.append(np.average(model.predict(X[test]) == Y[test], weights=weights[test]))
-    return scores
 
 
 def test_other_meta_estimators():

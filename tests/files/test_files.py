@@ -1,6 +1,5 @@
 """Files become samples, and what is wrong with one is said in two lines."""
 
-import csv
 import io
 import tracemalloc
 import zipfile
@@ -11,6 +10,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import write
 from numpy.testing import assert_allclose
 from scipy.io import savemat
 
@@ -24,12 +24,6 @@ from bemkl.files.writing import refuse_output, write_whole
 from bemkl.kernels import from_distances, named_bank, stack_kernels
 
 RNG = np.random.default_rng(0)
-
-
-def write(path, header, rows, delimiter=","):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=delimiter).writerows([header, *rows])
-    return path
 
 
 @pytest.fixture
@@ -123,30 +117,25 @@ class TestTables:
         assert table.ids("id") == ["caf\u00e9", "caf\u00e9 2"]
 
     @pytest.mark.parametrize(
-        ("content", "expected"),
+        ("name", "content", "expected"),
         [
-            ("a;b;c\n1;2;3\n", "--delimiter ';'"),
-            ("", "empty"),
-            ("a,b\n", "no rows"),
-            ("a,b\n1,2\n3\n", "row 3: expected 2 cells"),
-            ("a,a\n1,2\n", "different names"),
-            ("1,2\n3,4\n", "first row holds numbers"),
+            ("t.csv", b"a;b;c\n1;2;3\n", "--delimiter ';'"),
+            ("t.csv", b"", "empty"),
+            ("t.csv", b"a,b\n", "no rows"),
+            ("t.csv", b"a,b\n1,2\n3\n", "row 3: expected 2 cells"),
+            ("t.csv", b"a,a\n1,2\n", "different names"),
+            ("t.csv", b"1,2\n3,4\n", "first row holds numbers"),
+            ("t.csv", None, "does not exist"),
+            ("t.xlsx", None, "a table ends with"),
+            ("t.csv", b"\xff\xfe\x00\x01,\x02", "not a text file"),
+            ("t.npy", b"no array", "not a file of NumPy"),
+            ("t.parquet", b"no table", "not a Parquet file"),
         ],
     )
-    def test_bad_text(self, tmp_path, content, expected):
-        path = tmp_path / "t.csv"
-        path.write_text(content)
-        assert expected in problem(read_table, path)
-
-    def test_bad_files(self, tmp_path):
-        assert "does not exist" in problem(read_table, tmp_path / "none.csv")
-        assert "a table ends with" in problem(read_table, tmp_path / "t.xlsx")
-        (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01,\x02")
-        assert "not a text file" in problem(read_table, tmp_path / "binary.csv")
-        (tmp_path / "fake.npy").write_text("no array")
-        assert "not a file of NumPy" in problem(read_table, tmp_path / "fake.npy")
-        (tmp_path / "fake.parquet").write_text("no table")
-        assert "not a Parquet file" in problem(read_table, tmp_path / "fake.parquet")
+    def test_bad_files(self, tmp_path, name, content, expected):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        assert expected in problem(read_table, tmp_path / name)
 
     def test_pickles_are_not_loaded(self, tmp_path):
         np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
@@ -340,10 +329,10 @@ class TestRepairs:
 class TestSamples:
     def sources(self, folder, **options):
         views = {"genes": folder / "genes.csv", "clinic": folder / "clinic.tsv"}
-        return Sources(views=views, **options)
+        return Sources(**({"views": views, "target": f"{folder}/labels.csv:status"} | options))
 
     def test_rows_are_matched(self, folder):
-        gathered = training_samples(self.sources(folder, target=f"{folder}/labels.csv:status"))
+        gathered = training_samples(self.sources(folder))
         truth = np.load(folder / "truth.npz")
         kept = [0, 1, 2, 3, 4, 5, 6, 8, 9]
         assert gathered.names == [f"s{i}" for i in kept]
@@ -354,20 +343,20 @@ class TestSamples:
         assert any("s7" in sentence for sentence in gathered.matched.sentences())
 
     def test_incomplete_samples_are_kept_if_asked(self, folder):
-        gathered = training_samples(self.sources(folder, target=f"{folder}/labels.csv:status", keep_incomplete=True))
+        gathered = training_samples(self.sources(folder, keep_incomplete=True))
         assert len(gathered.names) == 10
         assert np.isnan(gathered.X["clinic"][7]).all()
 
     def test_target_in_the_same_file_is_no_feature(self, folder):
-        sources = Sources(data=folder / "labels.csv", target=f"{folder}/labels.csv:status")
+        sources = self.sources(folder, views={}, data=folder / "labels.csv")
         assert list(training_samples(sources).X) == ["score"]
 
     def test_the_target_is_no_feature_of_another_file_either(self, folder):
         write(folder / "genes.csv", ["status", "id", "a"], [[i % 2, f"s{i}", i] for i in range(10)])
-        gathered = training_samples(self.sources(folder, target=f"{folder}/labels.csv:status"))
+        gathered = training_samples(self.sources(folder))
         assert gathered.recipe.columns["genes"] == ["a"]
         # The file of training can be predicted too, although a target is in front.
-        sources = Sources(data=folder / "labels.csv", target=f"{folder}/labels.csv:status")
+        sources = self.sources(folder, views={}, data=folder / "labels.csv")
         recipe = training_samples(sources).recipe
         assert len(new_samples(Sources(data=folder / "labels.csv"), recipe, "classification").names) == 10
 
@@ -380,33 +369,30 @@ class TestSamples:
 
     def test_empty_rows_of_a_view_are_missing(self, folder):
         write(folder / "genes.csv", ["id", "a", "b"], [["s0", 1, 2], ["s1", "", ""], ["s2", 3, 4]])
-        target = f"{folder}/labels.csv:status"
-        gathered = training_samples(self.sources(folder, target=target))
+        gathered = training_samples(self.sources(folder))
         assert gathered.names == ["s0", "s2"]
         assert "Left out 1 sample whose rows in genes are empty: s1." in gathered.matched.sentences()
-        kept = training_samples(self.sources(folder, target=target, keep_incomplete=True))
+        kept = training_samples(self.sources(folder, keep_incomplete=True))
         assert "s1" in kept.names
         assert "s7" not in kept.names  # no view has it
         assert kept.matched.left_out == {"that no view has": ["s7"]}
 
     def test_delimiters_by_file(self, folder):
         rows = [[f"s{i}", i, 2 * i] for i in range(10)]
-        with (folder / "genes.csv").open("w", newline="") as file:
-            csv.writer(file, delimiter=";").writerows([["id", "a", "b"], *rows])
-        target = f"{folder}/labels.csv:status"
-        assert "--delimiter NAME=" in problem(training_samples, self.sources(folder, target=target))
-        gathered = training_samples(self.sources(folder, target=target, delimiters={"genes": ";"}))
+        write(folder / "genes.csv", ["id", "a", "b"], rows, ";")
+        assert "--delimiter NAME=" in problem(training_samples, self.sources(folder))
+        gathered = training_samples(self.sources(folder, delimiters={"genes": ";"}))
         assert gathered.recipe.columns["genes"] == ["a", "b"]
-        two = self.sources(folder, target=target, delimiters={"genes": "::"})
+        two = self.sources(folder, delimiters={"genes": "::"})
         assert "expected one character" in problem(training_samples, two)
 
     def test_partly_missing_rows_are_named(self, folder):
         write(folder / "genes.csv", ["id", "a", "b"], [["s0", 1, 2], ["s1", "", 3]])
-        text = problem(training_samples, self.sources(folder, target=f"{folder}/labels.csv:status"))
+        text = problem(training_samples, self.sources(folder))
         assert "sample s1, column 'a'" in text
 
     def test_new_samples_have_the_columns_of_training(self, folder):
-        gathered = training_samples(self.sources(folder, target=f"{folder}/labels.csv:status"))
+        gathered = training_samples(self.sources(folder))
         write(folder / "new.csv", ["id", "c", "extra", "a", "b"], [["t1", 3, 9, 1, 2], ["t2", 6, 9, 4, 5]])
         write(folder / "more.csv", ["id", "dose", "age"], [["t2", 8, 7], ["t1", 6, 5]])
         sources = Sources(views={"genes": folder / "new.csv", "clinic": folder / "more.csv"})
@@ -418,7 +404,7 @@ class TestSamples:
         assert "no column c" in problem(new_samples, sources, gathered.recipe, "classification")
 
     def test_views_have_to_be_those_of_training(self, folder):
-        gathered = training_samples(self.sources(folder, target=f"{folder}/labels.csv:status"))
+        gathered = training_samples(self.sources(folder))
         one = Sources(views={"genes": folder / "genes.csv"})
         assert "Expected the views genes, clinic" in problem(new_samples, one, gathered.recipe, "classification")
         lacking = Sources(views={"genes": folder / "genes.csv"}, keep_incomplete=True)
@@ -463,7 +449,7 @@ class TestSamples:
         assert new.names[0] == "1"  # ids of columns are no ids of new rows
 
     def test_fingerprints_tell_training_samples(self, folder):
-        sources = self.sources(folder, target=f"{folder}/labels.csv:status")
+        sources = self.sources(folder)
         gathered = training_samples(sources)
         again = new_samples(sources, gathered.recipe, "classification", np.array(["case", "control"]))
         assert again.prints == gathered.recipe.prints
@@ -475,8 +461,7 @@ class TestSamples:
         ids = [f"s{i}" for i in (2, 7, 0, 1, 3, 4, 5, 6)]
         places = [int(name[1:]) for name in ids]
         write(folder / "K.csv", ["", *ids], [[name, *K[i, places]] for name, i in zip(ids, places, strict=True)])
-        views = {"genes": folder / "genes.csv", "clinic": folder / "clinic.tsv"}
-        sources = Sources(views=views, kernels=(("K", folder / "K.csv", None),), target=f"{folder}/labels.csv:status")
+        sources = self.sources(folder, kernels=(("K", folder / "K.csv", None),))
         gathered = training_samples(sources)
         kept = [0, 1, 2, 3, 4, 5, 6]  # no clinic for s7, no matrix for s8 and s9
         assert gathered.names == [f"s{i}" for i in kept]

@@ -2,12 +2,11 @@
 
 import itertools
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import kernel
+from problems import one_feature_kernels
 
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import (
@@ -210,11 +209,10 @@ def test_fits_are_those_of_dense_matrices(monkeypatch, strategy, likelihood, pri
     """Bound, weights and predictions within 1e-8, all along the path."""
     rng = np.random.default_rng(1)
     X, new = rng.normal(size=(8, N_KERNELS)), rng.normal(size=(4, N_KERNELS))
-    K = np.stack([kernel(X[:, m : m + 1], X[:, m : m + 1], m) for m in range(N_KERNELS)])
-    query = DenseStack(np.stack([kernel(new[:, m : m + 1], X[:, m : m + 1], m) for m in range(N_KERNELS)]))
+    query = DenseStack(one_feature_kernels(new, X))
     score = X[:, :3] @ rng.normal(size=(3, 3))
     pair, weights = STRATEGIES[strategy]
-    block = Block(DenseStack(K), LIKELIHOODS[likelihood](score))
+    block = Block(DenseStack(one_feature_kernels(X)), LIKELIHOODS[likelihood](score))
     problem = Problem([block], Priors(kernel=prior, intermediate=intermediate), pair=pair, weights=weights)
     results = []
     for few in (1, np.inf):
@@ -234,13 +232,16 @@ def test_fits_are_those_of_dense_matrices(monkeypatch, strategy, likelihood, pri
         assert_allclose(getattr(prediction, name), values, rtol=1e-8, atol=1e-8 * np.abs(values).max())
 
 
+def with_kernels(count, seed):
+    """Return a problem with six samples and so many kernels."""
+    X = np.random.default_rng(seed).normal(size=(6, count))
+    block = Block(DenseStack(one_feature_kernels(X)), Probit(np.where(X[:, 0] > 0.0, 1.0, -1.0)))
+    return Problem([block], pair=NewtonMeans(), weights=NewtonWeights())
+
+
 def test_a_plain_state_of_one_form_goes_on_in_the_other(monkeypatch):
     """A warm start does not ask how its matrices were kept."""
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(6, N_KERNELS))
-    K = np.stack([kernel(X[:, m : m + 1], X[:, m : m + 1], m) for m in range(N_KERNELS)])
-    problem = Problem([Block(DenseStack(K), Probit(np.where(X[:, 0] > 0.0, 1.0, -1.0)))], pair=NewtonMeans())
-    problem = replace(problem, weights=NewtonWeights())
+    problem = with_kernels(N_KERNELS, seed=2)
     through = run(problem, max_iter=4, tol=None)
     half = run(problem, max_iter=2, tol=None).state
     monkeypatch.setattr(matrices, "_FEW", np.inf)
@@ -248,11 +249,7 @@ def test_a_plain_state_of_one_form_goes_on_in_the_other(monkeypatch):
 
 
 def test_memory_does_not_hold_all_pairs_of_kernels():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(6, 4000))
-    K = np.stack([kernel(X[:, m : m + 1], X[:, m : m + 1], m) for m in range(4000)])
-    problem = Problem([Block(DenseStack(K), Probit(np.where(X[:, 0] > 0.0, 1.0, -1.0)))], pair=NewtonMeans())
-    problem = replace(problem, weights=NewtonWeights())
+    problem = with_kernels(4000, seed=3)
     tracemalloc.start()
     run(problem, max_iter=4, tol=None)
     _, peak = tracemalloc.get_traced_memory()

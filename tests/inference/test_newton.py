@@ -8,13 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import VARIANTS, random_kernels, rows_of, twin
 from test_joint_means import expectations
 
-from bemkl._numerics.linalg import Cholesky
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import (
-    DENSE,
     SPARSE,
     Block,
-    Free,
     Gaussian,
     JointMeans,
     NewtonMeans,
@@ -166,20 +163,6 @@ def test_second_moves_come_to_an_end():
     assert_allclose(moved.kernel_precision.mean, state.weights.kernel_precision.mean, rtol=0.02)
 
 
-def test_dense_weights_have_no_second_move():
-    """Their precisions hardly move, and another factor would be for nothing; those of sparse ones do."""
-    rng = np.random.default_rng(0)
-    K, X, _ = random_kernels(rng, 60, n_kernels=30, n_features=3)
-    y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 1, -1)
-    moves = []
-    for kernel in (DENSE, SPARSE):
-        problem = bold(Problem([Block(DenseStack(K), Probit(y))], Priors(kernel=kernel)))
-        state = run(problem, max_iter=2, tol=None).state
-        moved = update_kernel_precision_twice(state.weights, state.evidence(), problem.priors)
-        moves.append(moved.mean is not state.weights.mean)
-    assert moves == [False, True]
-
-
 @pytest.mark.parametrize("name", VARIANTS)
 def test_same_optimum_as_coordinate_ascent(name):
     """A plain sweep from where the bold ones converged changes nothing."""
@@ -233,22 +216,3 @@ def test_fewer_iterations(prior, factor):
     needed = int(np.argmax(fast >= slow[-1])) + 1
     assert fast[-1] >= slow[-1]
     assert needed * factor <= 60
-
-
-def test_cautious_strategies():
-    assert NewtonMeans(5).cautious == JointMeans(5)
-    assert NewtonWeights().cautious == Free()
-    assert type(NewtonWeights().cautious) is Free
-    for strategy in (JointMeans(), Free()):
-        assert strategy.cautious is strategy
-    with pytest.raises(ValueError, match="n_steps"):
-        NewtonMeans(0)
-
-
-def test_positive_solver():
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(6, 6))
-    scale = 10.0 ** np.arange(-8, 10, 3)
-    matrix = scale[:, None] * (root @ root.T + np.eye(6)) * scale
-    expected = rng.normal(size=6) / scale
-    assert_allclose(Cholesky.of(matrix, "test").solve(matrix @ expected), expected, rtol=1e-10)

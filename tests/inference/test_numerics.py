@@ -10,7 +10,7 @@ from golden_cases import FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import located, random_kernels, total
+from problems import assert_no_update_falls, located
 
 from bemkl._numerics.linalg import Cholesky, add_products, add_times, inverse_and_logdet
 from bemkl._numerics.special import inverse_mills, log_ndtr, truncated_excess, truncated_variance
@@ -26,12 +26,10 @@ from bemkl.inference import (
     Probit,
     Problem,
     initialise,
-    lower_bound_terms,
     predict,
     run,
     sweep,
 )
-from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack, gaussian
 
 
@@ -80,7 +78,9 @@ class TestInverse:
         expected = np.linalg.inv(correlation) / np.sqrt(scale)[:, None] / np.sqrt(scale)
         assert_allclose(inverse, expected, rtol=1e-10)
         assert_allclose(logdet, -np.linalg.slogdet(correlation)[1] - np.log(scale).sum(), atol=1e-10)
-        assert_allclose(Cholesky.of(matrix, "weights").inverse_diagonal(), inverse.diagonal(), rtol=1e-12)
+        factor, x = Cholesky.of(matrix, "weights"), rng.normal(size=12) / np.sqrt(scale)
+        assert_allclose(factor.inverse_diagonal(), inverse.diagonal(), rtol=1e-12)
+        assert_allclose(factor.solve(matrix @ x), x, rtol=1e-10)
 
     @pytest.mark.parametrize("size", [1, 64, 65, 127, 128, 129, 300])
     def test_blocks_of_any_size(self, size):
@@ -167,18 +167,6 @@ def awkward_kernels(n_samples=24):
     return np.stack(base + extra), X
 
 
-def assert_every_update_rises(problem, sweeps):
-    state = initialise(problem)
-    terms = lower_bound_terms(problem, state)
-    for _ in range(sweeps):
-        for name, update in sweep_updates(problem).items():
-            state, before = update(problem, state), total(terms)
-            terms = lower_bound_terms(problem, state)
-            assert np.isfinite(total(terms)), name
-            assert total(terms) >= before - 1e-10 * sum(abs(value) for value in terms.values()), name
-    return state
-
-
 @pytest.mark.parametrize("pair", [Plain(), JointMeans()], ids=["plain", "joint"])
 @pytest.mark.parametrize("deviation", [1e-3, 1.0, 1e3, None])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -191,7 +179,7 @@ def test_extreme_scales(scale, deviation, pair):
     for likelihood, kernel, sample in itertools.product(likelihoods, (DENSE, SPARSE), (DENSE, SPARSE)):
         priors = Priors(sample=sample, kernel=kernel, intermediate=intermediate)
         problem = Problem([Block(DenseStack(scale * K), likelihood)], priors, pair=pair)
-        state = assert_every_update_rises(problem, sweeps=5)
+        state = assert_no_update_falls(problem, 5, initialise(problem))
         found = predict(problem, state, DenseStack(scale * K[:, :3]))
         assert np.isfinite(found.mean).all()
         assert (found.variance > 0.0).all()
@@ -207,7 +195,8 @@ def test_nearly_singular_kernels_with_a_small_deviation(seed, deviation):
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=100) > 0.0, 1.0, -1.0)
     priors = Priors(intermediate=PointMass.from_std(deviation))
     for pair in (Plain(), JointMeans()):
-        assert_every_update_rises(Problem([Block(DenseStack(K), Probit(y))], priors, pair=pair), sweeps=8)
+        problem = Problem([Block(DenseStack(K), Probit(y))], priors, pair=pair)
+        assert_no_update_falls(problem, 8, initialise(problem))
 
 
 @pytest.mark.parametrize("score", [-50.0, 50.0])
@@ -235,15 +224,6 @@ def test_probabilities_of_extreme_scores(mean, rule):
     found = likelihood.predict(PointMass(1.0), np.array([[mean]]), np.array([[0.0]]), rule).probability
     assert_allclose(found, 1.0 if mean > 0.0 else 0.0, atol=1e-12)
     assert np.isfinite(found).all()
-
-
-@pytest.mark.parametrize("n_kernels", [1, 2, 2000])
-def test_any_number_of_kernels(n_kernels):
-    K, X, _ = random_kernels(np.random.default_rng(0), 12, n_kernels=n_kernels)
-    problem = Problem([Block(DenseStack(K), Probit(np.where(X > 0.0, 1.0, -1.0)))], Priors(kernel=SPARSE))
-    bounds = run(problem, max_iter=4, tol=None).lower_bounds
-    assert np.isfinite(bounds).all()
-    assert np.diff(bounds).min() > 0.0
 
 
 def test_a_zero_kernel_gets_no_weight():
@@ -274,14 +254,6 @@ def test_single_precision_kernels_are_double_precision_arithmetic():
     (left, left_prediction), (right, right_prediction) = results
     assert_allclose(left.lower_bounds, right.lower_bounds, rtol=1e-11)
     assert_allclose(left_prediction.probability, right_prediction.probability, rtol=1e-8)
-
-
-def test_the_same_run_twice_is_bit_identical():
-    K, X = awkward_kernels()
-    problem = Problem([Block(DenseStack(K), Probit(np.where(X[:, 0] > 0.0, 1.0, -1.0)))])
-    first, second = (run(problem, max_iter=20, tol=None) for _ in range(2))
-    assert np.array_equal(first.lower_bounds, second.lower_bounds)
-    assert np.array_equal(first.state.weights.mean, second.state.weights.mean)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -276,11 +276,6 @@ def test_many_small_parts_do_not_keep_all_samples_as_sums():
     assert isinstance(scatter, Dense)
 
 
-def test_models_in_memory_keep_no_labels():
-    likelihood = fitted_block(run(problem_of(), max_iter=2, tol=None).state).likelihood
-    assert likelihood._sign.base is None
-
-
 @pytest.mark.parametrize("found", [[1.0], {"a": 1.0}])
 def test_sums_that_cannot_be_added_are_refused(found):
     with pytest.raises(TypeError, match="sums of a task have to be numbers, arrays or tuples of them, got a"):

@@ -28,7 +28,8 @@ from bemkl.inference import (
     sweep,
 )
 from bemkl.inference.rows import mean_sums, predictor
-from bemkl.inference.scale import _root, _scaled, starting_scale, update_scale
+from bemkl.inference.scale import _root, _scaled, update_scale
+from bemkl.inference.state import starting_scale
 from bemkl.kernels import DenseStack, paper_bank
 
 
@@ -158,15 +159,6 @@ def test_the_noise_of_responses_counts():
     responses = 3.0 * LABELS
     noise = many(Gaussian(responses)).blocks[0].first_noise().mean
     assert starting_scale(many(Gaussian(responses))) == pytest.approx((20.0 / (1.0 + 9 * noise[0] * 0.7**2)) ** (1 / 3))
-
-
-def test_where_weights_start_shorter():
-    """Under a sparse prior, with several outputs, and with few kernels."""
-    assert starting_scale(many(Probit(LABELS), SPARSE)) == 0.5
-    assert starting_scale(many(Probit(np.stack([LABELS, -LABELS], axis=1)))) == 1.0
-    assert starting_scale(many(Probit(LABELS), n_kernels=39)) == 1.0
-    assert starting_scale(many(Probit(np.tile(LABELS, 30)), n_kernels=53)) == 1.0
-    assert starting_scale(many(Probit(np.tile(LABELS, 30)), n_kernels=54)) < 1.0
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -107,30 +107,21 @@ class TestLikelihood:
         ascend(problem, max_iter=500, tol=1e-2, watch=watch)
         assert 0 < seen.count(0) < 20
 
-    def test_a_stopped_rehearsal_ends_the_run_after_one_iteration(self):
+    @pytest.mark.parametrize("interrupted", [False, True])
+    def test_a_stopped_rehearsal_ends_the_run_after_one_iteration(self, interrupted):
+        """Whether it is asked to stop or interrupted: what was learned is kept."""
         problem, seen = bold(SemiSupervisedProbit(SOME)), []
 
         def watch(iteration, state, bound):
             seen.append(iteration)
+            if interrupted and len(seen) == 2:
+                raise KeyboardInterrupt
             return len(seen) == 2
 
         result = ascend(problem, tol=0.0, watch=watch)
         assert seen == [0, 0, 1]
         assert result.interrupted
         assert result.n_iter == 1
-
-    def test_an_interrupt_in_the_rehearsal_keeps_what_was_learned(self):
-        problem, seen = bold(SemiSupervisedProbit(SOME)), []
-
-        def watch(iteration, state, bound):
-            seen.append(iteration)
-            if len(seen) == 2:
-                raise KeyboardInterrupt
-            return False
-
-        result = ascend(problem, tol=0.0, watch=watch)
-        assert seen == [0, 0, 1]
-        assert result.interrupted
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from golden_cases import FOLDER, Case, location_of
 from numpy.testing import assert_allclose
-from problems import located, rows_of
+from problems import assert_no_update_falls, located, rows_of
 from scipy.stats import beta, gamma, norm
-from test_weights import assert_no_update_falls
 
 from bemkl.distributions import Gamma, PointMass
-from bemkl.inference import Block, Plain, Priors, Probit, Problem, State, initialise, predict, run, sweep
+from bemkl.inference import Block, Plain, Priors, Probit, Problem, State, initialise, predict, run
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.state import placed_block
 from bemkl.inference.updates import sweep_updates
@@ -180,10 +179,3 @@ def test_with_every_kernel_on_it_is_the_factorised_model():
 def test_bad_prior(prior):
     with pytest.raises(ValueError, match="share_prior: expected two positive numbers"):
         SpikeSlab(prior)
-
-
-def test_sweeps_are_deterministic():
-    problem = Problem([planted(0, 20, 4)], weights=SpikeSlab())
-    state = initialise(problem)
-    once, again = (sweep(problem, state).weights.inclusion for _ in range(2))
-    assert (once == again).all()

@@ -27,8 +27,8 @@ def table():
     return rng.normal(size=(8, 3)) * [1.0, 10.0, 0.1] + 5.0, rng.normal(size=(4, 3)) * [1.0, 10.0, 0.1] + 5.0
 
 
-def as_dict(X):
-    return dict(zip(COLUMNS, X.T, strict=True))
+def as_dict(X, names=COLUMNS):
+    return dict(zip(names, X.T, strict=True))
 
 
 INPUTS = {
@@ -36,9 +36,9 @@ INPUTS = {
     "list": lambda X: X.tolist(),
     "sparse": csr_array,
     "columns": as_dict,
-    "pandas": lambda X: pandas.DataFrame(as_dict(X)),
-    "polars": lambda X: polars.DataFrame(as_dict(X)),
-    "views": lambda X: {name: X[:, [j]] for j, name in enumerate(COLUMNS)},
+    "pandas": lambda X, names=COLUMNS: pandas.DataFrame(as_dict(X, names)),
+    "polars": lambda X, names=COLUMNS: polars.DataFrame(as_dict(X, names)),
+    "views": lambda X, names=COLUMNS: {name: column[:, None] for name, column in as_dict(X, names).items()},
 }
 
 
@@ -64,17 +64,8 @@ def test_every_kind_of_input_gives_the_same_kernels(table, kind):
 def test_columns_go_by_name_not_by_place(table, kind):
     X, new = table
     bank = KernelBank([KernelSpec("gaussian", ["age", "height"], {"width": 1.0})]).fit(INPUTS[kind](X))
-    columns = as_dict(new)
-    turned = {name: columns[name] for name in reversed(COLUMNS)}
-    turned = {
-        "columns": dict,
-        "pandas": pandas.DataFrame,
-        "polars": polars.DataFrame,
-        "views": lambda columns: {name: column[:, None] for name, column in columns.items()},
-    }[kind](turned)
-    expected = gaussian(new[:, [2, 0]], X[:, [2, 0]], 1.0)
-    found = bank.transform(turned).dense().values[0]
-    assert_allclose(found, expected, rtol=1e-12)
+    turned = INPUTS[kind](new[:, ::-1], COLUMNS[::-1])
+    assert_allclose(bank.transform(turned).dense().values[0], gaussian(new[:, [2, 0]], X[:, [2, 0]], 1.0), rtol=1e-12)
 
 
 def test_names(table):
@@ -214,44 +205,20 @@ def test_columns_by_slice_and_mask(on, columns, tmp_path):
 
 
 class TestMissingViews:
-    def test_a_missing_sample_is_similar_to_nothing(self, table):
-        X, new = table
-        X, new = X.copy(), new.copy()
-        X[2, 0] = np.nan
-        new[1, 0] = np.nan
-        bank = KernelBank([KernelSpec("gaussian", "each", {"width": 1.0})], standardise=True, scaling="spherical")
-        kernels, new_kernels = bank.fit_transform(X).dense().values, bank.transform(new).dense().values
-        assert not kernels[0][2].any()
-        assert not kernels[0][:, 2].any()
-        assert not new_kernels[0][1].any()
-        assert not new_kernels[0][:, 2].any()
-        assert_array_equal(np.diag(kernels[1]), 1.0)
-        there = np.delete(X, 2, axis=0)
-        assert_allclose(bank.groups_[0].mean, there[:, 0].mean())
-
+    @pytest.mark.parametrize("standardise", [False, True])
     @pytest.mark.parametrize("scaling", ["spherical", "centred", "trace", "variance"])
-    def test_whatever_the_scaling(self, table, scaling):
+    def test_a_missing_sample_is_similar_to_nothing(self, table, scaling, standardise):
         X, new = table[0].copy(), table[1].copy()
         X[2, 0] = new[1, 0] = np.nan
-        bank = KernelBank([KernelSpec("linear", "each")], scaling=scaling)
+        bank = KernelBank([KernelSpec("linear", "each")], standardise=standardise, scaling=scaling)
         kernel, new_kernel = bank.fit_transform(X).dense().values[0], bank.transform(new).dense().values[0]
+        if standardise:
+            assert_allclose(bank.groups_[0].mean, np.delete(X[:, 0], 2).mean())
         assert not kernel[2].any()
         assert not kernel[:, 2].any()
         assert not new_kernel[1].any()
         assert not new_kernel[:, 2].any()
         assert np.count_nonzero(kernel) == 49
-
-    def test_a_view_that_nobody_has_is_refused(self, table):
-        X = table[0].copy()
-        X[:, 0] = np.nan
-        with pytest.raises(ValueError, match=r"X: no training sample has x0"):
-            KernelBank([KernelSpec("linear", "each")]).fit(X)
-
-    def test_a_partly_missing_row_is_refused(self, table):
-        X = table[0].copy()
-        X[3, 1] = np.nan
-        with pytest.raises(ValueError, match=r"X: row 3 of all features is partly NaN"):
-            KernelBank([KernelSpec("linear")]).fit(X)
 
 
 class TestLearnedOnTrainingOnly:
@@ -274,10 +241,6 @@ class TestLearnedOnTrainingOnly:
         assert X.std() > 0.0
         bank = KernelBank([KernelSpec("linear")], standardise=True).fit(X)
         assert_allclose(bank.transform([[0.6]]).dense().values, 0.0, atol=1e-15)
-
-    def test_a_constant_column_is_no_problem(self):
-        X = np.column_stack([np.full(4, 3.0), np.arange(4.0)])
-        assert np.isfinite(paper_bank().fit_transform(X).dense().values).all()
 
 
 def test_paper_bank():
@@ -329,50 +292,34 @@ def test_number_of_kernels_of_the_papers_data_sets(name):
 
 
 REFUSED = {
-    "unknown column": (
-        lambda: fit(KernelSpec("linear", "hight")),
-        r"on: there is no column 'hight'. The 3 features are x0, x1, x2",
-    ),
     "column past the end": (lambda: fit(KernelSpec("linear", 7)), r"on: there is no column 7"),
     "no columns": (lambda: fit(KernelSpec("linear", [])), r"on: expected at least one column"),
     "unknown kernel": (lambda: fit(KernelSpec("gausian")), r"kernel: expected .*gaussian.*got 'gausian'"),
-    "unknown scaling": (
-        lambda: KernelBank([KernelSpec("linear")], scaling="unit").fit(np.eye(3)),
-        r"scaling: .*spherical.*got 'unit'",
-    ),
+    "unknown scaling": (lambda: fit(KernelSpec("linear"), scaling="unit"), r"scaling: .*spherical.*got 'unit'"),
     "name instead of a spec": (lambda: fit("linear"), r"specs: expected KernelSpec objects, got 'linear'"),
-    "no specs": (lambda: KernelBank([]).fit(np.eye(3)), r"specs: expected at least one"),
-    "one axis": (
-        lambda: KernelBank([KernelSpec("linear")]).fit(np.ones(3)),
-        r"Expected 2D array, got 1D array",
-    ),
-    "views of different samples": (
-        lambda: KernelBank([KernelSpec("linear", "each")]).fit({"a": np.ones((3, 2)), "b": np.ones((4, 2))}),
-        r"X: expected views of the same samples, got views with \{'a': 3, 'b': 4\}",
-    ),
-    "fewer features": (
-        lambda: KernelBank([KernelSpec("linear")]).fit(np.eye(3)).transform(np.ones((1, 2))),
-        r"X has 2 features, but KernelBank is expecting 3",
-    ),
+    "no specs": (lambda: fit(), r"specs: expected at least one"),
     "joined sequences": (
-        lambda: KernelBank([KernelSpec("linear", "all")]).fit({"a": ["x", "y"], "b": np.ones((2, 1))}),
+        lambda: fit(KernelSpec("linear", "all"), X={"a": ["x", "y"], "b": np.ones((2, 1))}),
         r"on: views of strings cannot be joined",
     ),
-    "columns of the same name": (
-        lambda: KernelBank([KernelSpec("linear")]).fit(pandas.DataFrame(np.eye(2), columns=["a", "a"])),
-        r"X: expected columns with different names, got \['a', 'a'\]",
+    "infinite value": (lambda: fit(KernelSpec("linear"), X=[[np.inf, 1.0]]), r"X: row 0 .*infinite"),
+    "a partly missing row": (
+        lambda: fit(KernelSpec("linear"), X=[[0.0, 1.0], [np.nan, 1.0]]),
+        r"X: row 1 of all features is partly NaN",
     ),
-    "infinite value": (lambda: KernelBank([KernelSpec("linear")]).fit([[np.inf, 1.0]]), r"X: row 0 .*infinite"),
+    "a view that nobody has": (
+        lambda: fit(KernelSpec("linear", "each"), X=[[np.nan, 1.0], [np.nan, 1.0]]),
+        r"X: no training sample has x0",
+    ),
 }
 
 
-def fit(spec):
-    return KernelBank([spec]).fit(np.eye(3))
+def fit(*specs, X=((1.0, 0.0), (0.0, 1.0)), scaling=None):
+    return KernelBank(list(specs), scaling=scaling).fit(np.asarray(X) if isinstance(X, tuple) else X)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_a_sentence(name):
-    call, message = REFUSED[name]
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused_with_a_sentence(call, message):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         call()
 

@@ -225,17 +225,6 @@ class TestFits:
         compressed_stack = stack.factored(1e-12)
         assert 60**2 < compressed_stack.n_values < 60**2 + 2 * 60 * 20
 
-    def test_bad_tolerance(self):
-        for tolerance in (-1.0, 0.0, 1.0, "small"):
-            with pytest.raises(ValueError, match="factor_tol: "):
-                BEMKLClassifier(factor_tol=tolerance).fit(X, X[:, 0] > 0.5)
-
-    def test_landmarks_without_a_view(self):
-        views = {"a": X[:, :1], "b": np.where(np.arange(60)[:, None] < 50, np.nan, X[:, 1:])}
-        bank = KernelBank([KernelSpec("gaussian", "each", {"width": 1.0})])
-        with pytest.raises(ValueError, match="landmarks: none of the 3 landmarks has b"):
-            BEMKLClassifier(bank, landmarks=[0, 1, 2]).fit(views, X[:, 0] > 0.5)
-
     def test_a_dominant_direction(self):
         """Unscaled features: the preconditioner may be poor, the steps then go on until it does not matter."""
         features, y = load_breast_cancer(return_X_y=True)

@@ -173,9 +173,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_a_sentence(name):
-    call, message = REFUSED[name]
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused_with_a_sentence(call, message):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         call()
 

@@ -289,12 +289,18 @@ class TestNames:
             ("LossNode", "sklearn._loss._loss.CyPinballLoss"),
             ("TreeNode", "sklearn.tree._tree.Tree"),
             ("ConstructorFromReduceNode", "numpy.ndarray"),
+            ("ConstructorFromReduceNode", "bemkl.kernels.registry.find_kernel"),
+            ("ConstructorFromReduceNode", "bemkl.estimators.fitting.ThreadPoolExecutor"),
+            ("ConstructorFromReduceNode", "sklearn.gaussian_process.kernels.namedtuple"),
+            ("ConstructorFromReduceNode", "sklearn.metrics.pairwise.partial"),
+            ("ConstructorFromReduceNode", "bemkl.kernels.functions.gaussian"),
+            ("ConstructorFromReduceNode", "sklearn.preprocessing._data.StandardScaler"),
             ("RandomGeneratorNode", "numpy.random._generator.Generator"),
             ("NoSuchNode", "builtins.list"),
         ],
     )
     def test_names_are_known_and_in_their_place(self, loader, name, content, refused):
-        """Each kind of node of skops that names, builds or calls something."""
+        """Each kind of node of skops that names, builds or calls something, also what our modules import."""
 
         def plant(tree):
             empty = {"content": [], "key_types": node("ListNode", 2, content=[]), "type": "json"}

@@ -13,40 +13,10 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from model_files import as_part, at, packed, paths_of_nodes, unpacked
+from saved_models import MODELS, answers
 
-from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, KernelBank, KernelSpec, load_model, save_model
+from bemkl import load_model, save_model
 from bemkl.exceptions import ModelFileError
-
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(20, 2))
-Y = np.arange(20) % 3
-TASKS = np.repeat(["a", "b"], 10)
-KERNELS = np.stack([X @ X.T, np.exp(-np.square(X[:, None] - X).sum(axis=-1))], axis=-1)
-SEQUENCES = {"text": ["GAT" * (i % 3 + 1) + "C" * (i % 2) for i in range(20)], "size": X}
-
-
-def bank(**settings):
-    return KernelBank([KernelSpec("gaussian", "each", {"width": [1.0]}), KernelSpec("linear")], **settings)
-
-
-def spectra():
-    return KernelBank([KernelSpec("spectrum", ["text"], {"length": 2}), KernelSpec("linear", ["size"])])
-
-
-# For each kind of model: how it is fitted, and new samples that fit it.
-MODELS = {
-    "shared": (lambda: BEMKLClassifier(bank(), tol=1e-3).fit(X, Y), X[:3]),
-    "own, nonnegative": (lambda: BEMKLClassifier(bank(), multiclass="ovr", weights="nonnegative").fit(X, Y), X[:3]),
-    "pooled": (lambda: BEMKLClassifier(bank(), multiclass="pooled", tol=1e-3).fit(X, Y), X[:3]),
-    "multinomial": (lambda: BEMKLClassifier(bank(), multiclass="multinomial", tol=1e-3).fit(X, Y > 0), X[:3]),
-    "unlabelled": (lambda: BEMKLClassifier(bank(), unlabeled=2, tol=1e-3).fit(X, Y), X[:3]),
-    "kernels": (lambda: BEMKLClassifier("precomputed", landmarks=6, random_state=0).fit(KERNELS, Y), KERNELS[:3]),
-    "several labels": (lambda: BEMKLClassifier(weights="spike_slab", tol=1e-3).fit(X, np.eye(3)[Y]), X[:3]),
-    "regression": (lambda: BEMKLRegressor(bank(scaling="centred"), intermediate_std="learn").fit(X, X[:, 0]), X[:3]),
-    "factorized": (lambda: BEMKLRegressor(bank(standardise=True), weights="factorized").fit(X, X), X[:3]),
-    "sequences": (lambda: BEMKLRegressor(spectra()).fit(SEQUENCES, X[:, 0]), {"text": ["GATC", "C"], "size": X[:2]}),
-    "tasks": (lambda: BEMKLMultiTask(bank(scaling="spherical"), tol=1e-3).fit(X, X[:, 0], task=TASKS), X[:3]),
-}
 
 
 @pytest.fixture(scope="module")
@@ -59,42 +29,8 @@ def contents(tmp_path_factory):
     return contents
 
 
-def use(model, samples):
-    """Ask a model everything that it can be asked."""
-    if isinstance(model, BEMKLMultiTask):
-        tasks = dict.fromkeys(model.tasks_[:2], samples)
-        model.predict(tasks)
-        model.predict_std(tasks)
-    else:
-        model.predict(samples)
-        model.contributions(samples)
-        model.combined_kernel(samples)
-        model.summary()
-        if isinstance(model, BEMKLClassifier):
-            model.predict_proba(samples)
-            model.decision_function(samples)
-        else:
-            model.predict_interval(samples)
-    model.weight_intervals()
-
-
-VALUES = [
-    "null",
-    "true",
-    "0",
-    "1",
-    "-1",
-    "7",
-    "1e300",
-    "-2.5",
-    "NaN",
-    "Infinity",
-    '""',
-    '"x"',
-    '"paper"',
-    "9" * 30,
-    "[]",
-]
+VALUES = ["null", "true", "0", "1", "-1", "7", "1e300", "-2.5", "9" * 30]
+VALUES += ["NaN", "Infinity", '""', '"x"', '"paper"', "[]"]
 NUMBERS = [0.0, -1.0, 2.0, 1e6, 1e300, np.nan, np.inf]
 
 
@@ -193,7 +129,7 @@ def test_a_forged_file_is_refused_or_predicts(kind, contents, tmp_path):
             continue
         # Numbers of the forger's may be too large for samples of ours, which is told by a sentence.
         with suppress(ValueError):
-            use(model, MODELS[kind][1])
+            list(answers(model, MODELS[kind][1]))
     assert refused > 0
 
 
@@ -201,7 +137,7 @@ def test_a_forged_file_is_refused_or_predicts(kind, contents, tmp_path):
 def test_a_damaged_file_is_refused_or_the_same(kind, contents, tmp_path):
     rng = np.random.default_rng(len(kind))
     content = contents[kind]
-    for case in range(14):
+    for case in range(40):
         altered, place = bytearray(content), int(rng.integers(len(content)))
         near_the_end = len(content) - 1 - int(rng.integers(4000))
         if case % 5 == 0:

@@ -122,6 +122,16 @@ def resampled(held_out, draws):
     return [held_out.take(rows).scores() for rows in draws]
 
 
+def tree_of(model, X, y=None, **options):
+    """Return the page of a model and samples, with predictions of these as held-out ones if there are targets."""
+    held_out = {} if y is None else {"held_out": predict_held_out(model, X, y)}
+    return Tree(report_page(model, X, **held_out, **options))
+
+
+def rows_by_name(tree, section):
+    return {row[0]: row for row in tree.rows(tree.one(section))}
+
+
 def counts_of(draws, n_samples):
     return np.array([np.bincount(rows, minlength=n_samples) for rows in draws], dtype=float)
 
@@ -255,7 +265,7 @@ def test_views_have_the_sum_of_their_weights(binary, binary_page):
 @pytest.mark.parametrize("case", ["binary", "three", "responses"])
 def test_contributions_sum_to_the_decision(case, request):
     found = request.getfixturevalue(case)
-    model, tree = found.model, Tree(report_page(found.model, found.X))
+    model, tree = found.model, tree_of(found.model, found.X)
     data = json.loads(tree.one("data").text)
     decision = model.predict(found.X) if case == "responses" else model.decision_function(found.X)
     decision, values = decision.reshape(len(found.y), -1), np.array(data["values"])
@@ -272,8 +282,8 @@ def test_contributions_sum_to_the_decision(case, request):
 
 def test_scores_on_the_page(binary):
     held_out = cross_predict(binary.model, binary.X, binary.y)
-    tree = Tree(report_page(binary.model, binary.X, held_out=held_out, origin="5 folds."))
-    rows = {row[0]: row for row in tree.rows(tree.one("scores"))}
+    tree = tree_of(binary.model, binary.X, held_out=held_out, origin="5 folds.")
+    rows = rows_by_name(tree, "scores")
     assert to_number(rows["accuracy"][1]) == pytest.approx(held_out.scores()["accuracy"], abs=1e-3)
     accuracies = [fold["accuracy"] for fold in held_out.scores_by_fold()]
     middle, low, high = (float(text) for text in re.findall(r"[\d.]+", rows["accuracy"][3]))
@@ -283,7 +293,7 @@ def test_scores_on_the_page(binary):
 
 def test_classes_with_own_weights_and_inclusion(three):
     model = BEMKLClassifier(BANK, multiclass="ovr", weights="spike_slab").fit(three.X, three.y)
-    tree = Tree(report_page(model, three.X, held_out=predict_held_out(model, three.X, three.y)))
+    tree = tree_of(model, three.X, three.y)
     head, *rows = tree.rows(tree.one("weights"))
     assert head == ["kernel", "view", "class", "weight", "deviation", "low", "high", "share %", "inclusion"]
     assert len(rows) == 27
@@ -297,20 +307,18 @@ def test_classes_with_own_weights_and_inclusion(three):
 def test_other_ways_with_classes(multiclass, binary, three):
     for case in (binary, three):
         model = BEMKLClassifier(BANK, multiclass=multiclass, max_iter=20, tol=1e-3).fit(case.X, case.y)
-        Tree(report_page(model, case.X, held_out=predict_held_out(model, case.X, case.y)))
+        assert tree_of(model, case.X, case.y).all("section")
 
 
 @pytest.mark.parametrize("weights", ["nonnegative", "factorized"])
 def test_other_families_of_weights(weights, responses):
     model = BEMKLRegressor(weights=weights, tol=1e-3).fit(responses.X, responses.y)
-    held_out = predict_held_out(model, responses.X, responses.y)
-    text = Tree(report_page(model, responses.X, held_out=held_out)).one("errors").text
-    assert "Residuals, response 2." in text
+    assert "Residuals, response 2." in tree_of(model, responses.X, responses.y).one("errors").text
 
 
 def test_a_nonnegative_weight_is_not_called_certain(binary):
     model = BEMKLClassifier(BANK, weights="nonnegative", tol=1e-3).fit(binary.X, binary.y)
-    tree = Tree(report_page(model, binary.X))
+    tree = tree_of(model, binary.X)
     text = tree.one("kernels").text
     assert "No weight can be negative" in text
     assert "excludes zero" not in text
@@ -326,15 +334,12 @@ def test_several_labels_a_sample():
     X = rng.normal(size=(40, 3))
     y = (X + 0.5 * rng.normal(size=X.shape) > 0.0).astype(int)
     model = BEMKLClassifier(tol=1e-3).fit(X, y)
-    held_out = predict_held_out(model, X, y)
-    tree = Tree(report_page(model, X, held_out=held_out))
-    rows = {row[0]: row for row in tree.rows(tree.one("scores"))}
-    assert to_number(rows["all labels right"][1]) == pytest.approx(
-        (held_out.predicted == y).all(axis=1).mean(), abs=1e-3
-    )
-    assert to_number(rows["accuracy"][1]) == pytest.approx((held_out.predicted == y).mean(), abs=1e-3)
+    right, tree = model.predict(X) == y, tree_of(model, X, y)
+    rows = rows_by_name(tree, "scores")
+    assert to_number(rows["all labels right"][1]) == pytest.approx(right.all(axis=1).mean(), abs=1e-3)
+    assert to_number(rows["accuracy"][1]) == pytest.approx(right.mean(), abs=1e-3)
     counts = {row[0]: list(map(int, row[1:])) for row in tree.rows(tree.one("errors"))[1:]}
-    assert counts["label 1"][0] == np.sum((y[:, 1] == 1) & (held_out.predicted[:, 1] == 1))
+    assert counts["label 1"][0] == np.sum(right[:, 1] & (y[:, 1] == 1))
 
 
 def test_kernels_from_elsewhere_are_their_own_views():
@@ -344,7 +349,7 @@ def test_kernels_from_elsewhere_are_their_own_views():
     y = np.where(Z[:, 0] > 0.0, "a", "b")
     model = BEMKLClassifier("precomputed", tol=1e-3).fit(stack[:20][:, :20], y[:20])
     for given in (stack[:20][:, :20], stack[20:][:, :20]):
-        tree = Tree(report_page(model, given))
+        tree = tree_of(model, given)
         assert [each.text for each in tree.all("h3", tree.one("kernels"))] == ["Kernels", "All weights"]
         assert all(row[0] == row[1] for row in tree.rows(tree.one("weights"))[1:])
         assert "cross_predict(model, X, y)" in tree.one("scores").text
@@ -357,31 +362,31 @@ def test_kernels_from_elsewhere_are_their_own_views():
 
 
 def test_what_is_not_there_is_said(binary, responses):
-    one_class = np.flatnonzero(binary.y == "no")
-    held_out = predict_held_out(binary.model, binary.X, binary.y).take(one_class)
-    text = Tree(report_page(binary.model, binary.X, held_out=held_out)).one("scores").text
-    assert "not available: the held-out samples are of one class" in text
-    unknown = HeldOut(
-        np.full(60, "other"), held_out.predicted[:1].repeat(60), binary.model.classes_, np.full((60, 2), 0.5)
-    )
-    text = Tree(report_page(binary.model, binary.X, held_out=unknown)).one("scores").text
-    assert "none of the 60 held-out samples has a target" in text
-    single = predict_held_out(responses.model, responses.X, responses.y).take(np.arange(1))
-    text = Tree(report_page(responses.model, responses.X[:1], held_out=single)).one("scores").text
-    assert "at least two held-out samples" in text
+    predicted = predict_held_out(binary.model, binary.X, binary.y)
+    unknown = HeldOut(np.full(60, "other"), predicted.predicted, binary.model.classes_, np.full((60, 2), 0.5))
     gaps = responses.y.copy()
     gaps[:4] = np.nan
-    text = Tree(
-        report_page(responses.model, responses.X, held_out=predict_held_out(responses.model, responses.X, gaps))
-    )
-    assert "4 more samples without a target" in text.one("scores").text
+    for case, held_out, sentence in (
+        (
+            binary,
+            predicted.take(np.flatnonzero(binary.y == "no")),
+            "not available: the held-out samples are of one class",
+        ),
+        (binary, unknown, "none of the 60 held-out samples has a target"),
+        (
+            responses,
+            predict_held_out(responses.model, responses.X, responses.y).take([0]),
+            "at least two held-out samples",
+        ),
+        (responses, predict_held_out(responses.model, responses.X, gaps), "4 more samples without a target"),
+    ):
+        assert sentence in tree_of(case.model, case.X, held_out=held_out).one("scores").text
 
 
 def test_one_kernel_one_sample():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
     model = BEMKLClassifier(KernelBank([KernelSpec("gaussian", "all", {"width": 1.0})])).fit(X, y)
-    tree = Tree(report_page(model, X[:1], held_out=predict_held_out(model, X[:1], y[:1])))
-    assert "there is one kernel only" in tree.one("similarity").text
+    assert "there is one kernel only" in tree_of(model, X[:1], y[:1]).one("similarity").text
 
 
 def test_wrong_arguments_are_named(binary):
@@ -418,7 +423,7 @@ def test_many_classes_fit():
     X = np.repeat(np.arange(45.0), 2)[:, None]
     model = BEMKLClassifier(max_iter=2, tol=None).fit(X, np.repeat(classes, 2))
     held_out = HeldOut(y, classes[P.argmax(axis=1)], classes, P)
-    tree = Tree(report_page(model, X, held_out=held_out))
+    tree = tree_of(model, X, held_out=held_out)
     assert len(tree.rows(tree.one("errors"))) == 41
     assert "40 of 45 classes with the most errors" in tree.one("errors").text
 
@@ -449,13 +454,23 @@ def three_page(three):
 
 
 @pytest.fixture
-def opened(browser, three_page, tmp_path):
-    """Open a page with the names of its samples in markup, and look for errors in the end."""
-    path = tmp_path / "page.html"
-    path.write_text(three_page, encoding="utf-8")
-    browser.get(path.as_uri())
-    yield browser
+def show(browser, tmp_path):
+    """Open any page, and look for errors in the end."""
+
+    def show(page):
+        path = tmp_path / "page.html"
+        path.write_text(page, encoding="utf-8")
+        browser.get(path.as_uri())
+        return browser
+
+    yield show
     assert browser.get_log("browser") == []
+
+
+@pytest.fixture
+def opened(show, three_page):
+    """Open a page with the names of its samples in markup."""
+    return show(three_page)
 
 
 def column_of(browser, number):
@@ -539,10 +554,8 @@ def test_text_has_contrast(opened, scheme):
         assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) >= least
 
 
-def test_markup_in_names_stays_text_in_the_browser(opened, binary_page, tmp_path):
-    path = tmp_path / "attack.html"
-    path.write_text(binary_page, encoding="utf-8")
-    opened.get(path.as_uri())
+def test_markup_in_names_stays_text_in_the_browser(show, binary_page):
+    opened = show(binary_page)
     assert find(opened, "h1").text == ATTACK
     assert opened.execute_script("return document.scripts.length") == 2
     assert "sample <0>" in find(opened, "#said").text
@@ -554,10 +567,8 @@ def test_the_first_key_reaches_the_content(opened):
     assert opened.switch_to.active_element.rect["x"] >= 0
 
 
-def test_large_table_sorts_and_is_cut_on_paper(opened, large_page, tmp_path):
-    path = tmp_path / "large.html"
-    path.write_text(large_page, encoding="utf-8")
-    opened.get(path.as_uri())
+def test_large_table_sorts_and_is_cut_on_paper(show, large_page):
+    opened = show(large_page)
     find(opened, "#weights th:nth-child(1) button").click()
     assert column_of(opened, 0) == [f"kernel {m}" for m in range(800)]
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -567,11 +578,8 @@ def test_large_table_sorts_and_is_cut_on_paper(opened, large_page, tmp_path):
     assert shown == 40
 
 
-def test_whole_table_shows_without_script(opened, three_page, tmp_path):
-    path = tmp_path / "plain.html"
-    without = re.sub("<script>.*</script>", "", three_page, flags=re.DOTALL)
-    path.write_text(without, encoding="utf-8")
-    opened.get(path.as_uri())
+def test_whole_table_shows_without_script(show, three_page):
+    opened = show(re.sub("<script>.*</script>", "", three_page, flags=re.DOTALL))
     assert not find(opened, "#search").is_displayed()
     frame = "const frame = document.querySelector('.tall'); return frame.scrollHeight - frame.clientHeight"
     assert opened.execute_script(frame) == 0

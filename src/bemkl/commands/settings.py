@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bemkl.registry import MULTICLASS, WEIGHTS
+from bemkl.registry import FUNCTION_PRIORS, MULTICLASS, POSTERIORS, WEIGHTS
 
 # Those of bemkl.kernels, which help has to do without.
 _BANKS = (
@@ -25,7 +25,17 @@ _BANKS = (
     "hamming",
 )
 _PRIORS = ("kernel_prior", "sample_prior", "bias_prior")
-_SHARED = (*_PRIORS, "weights", "intermediate_std", "landmarks", "max_iter", "tol", "n_init")
+_SHARED = (
+    *_PRIORS,
+    "posterior",
+    "function_prior",
+    "weights",
+    "intermediate_std",
+    "landmarks",
+    "max_iter",
+    "tol",
+    "n_init",
+)
 
 
 class _DeviationType(click.ParamType[float | str]):
@@ -94,6 +104,20 @@ MODEL_OPTIONS = [
         "--task", type=click.Choice(["classification", "regression"]), help="Instead of what the target says."
     ),
     click.option("--bank", type=click.Choice(_BANKS), default="default", show_default=True, help="Kernels on tables."),
+    click.option(
+        "--posterior",
+        type=click.Choice(list(POSTERIORS)),
+        default="mean_field",
+        show_default=True,
+        help="The paper's posterior, or the one with sample weights integrated out.",
+    ),
+    click.option(
+        "--function-prior",
+        type=click.Choice([*FUNCTION_PRIORS, "evidence"]),
+        default="sum",
+        show_default=True,
+        help="What the marginal posterior takes predictors for.",
+    ),
     _prior("--kernel-prior", "Precisions of kernel weights."),
     _prior("--sample-prior", "Precisions of sample weights."),
     _prior("--bias-prior", "Precision of the bias."),

@@ -32,6 +32,10 @@ class Fitted(Protocol):
         """Number of outputs."""
 
     @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+
+    @property
     def n_basis(self) -> int:
         """Number of basis points."""
 
@@ -45,6 +49,13 @@ class Fitted(Protocol):
 
     def weight_interval(self, coverage: float) -> tuple[Array, Array]:
         """Return central intervals of the weights, each end of shape (n_kernels,)."""
+
+    def sum_interval(self, groups: Array, coverage: float) -> tuple[Array, Array]:
+        """Return intervals of sums of weights, for (n_kernels, n_groups) ones, each end of shape (n_groups,)."""
+
+    @property
+    def never_negative(self) -> bool:
+        """Whether no weight can be below zero."""
 
     @property
     def inclusion(self) -> Array | None:

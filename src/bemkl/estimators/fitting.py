@@ -205,5 +205,5 @@ def _warn(results: Sequence[Run], effort: Effort) -> None:
             f"settled within tol={effort.tol}. The model holds what was learned until then. Raise max_iter, or call "
             "fit again with warm_start=True to go on.",
             ConvergenceWarning,
-            stacklevel=5,  # the line that called fit
+            stacklevel=6,  # the line that called fit
         )

@@ -10,7 +10,8 @@ import numpy as np
 from bemkl.estimators.fitting import Effort, fit_one
 from bemkl.estimators.posteriors import Learned, Samples, Targets
 from bemkl.marginal.effects import kinds_of
-from bemkl.marginal.fit import FUNCTION_PRIORS, MarginalFit, Training, fit
+from bemkl.marginal.fit import MarginalFit, Training, fit
+from bemkl.registry import FUNCTION_PRIORS, find
 
 _MOST_SAMPLES = 15_000
 """Samples without landmarks: some six square matrices of them are held, 11 GB for these."""
@@ -20,11 +21,9 @@ class Marginal:
     """One marginal fit of all outputs."""
 
     def __init__(self, estimator: Any, targets: Targets, effort: Effort) -> None:
-        if not isinstance(estimator.function_prior, str) or estimator.function_prior not in FUNCTION_PRIORS:
-            raise ValueError(
-                f"function_prior: expected one of {', '.join(FUNCTION_PRIORS)}; got {estimator.function_prior!r}."
-            )
-        self._names = FUNCTION_PRIORS[:-1] if estimator.function_prior == "evidence" else (estimator.function_prior,)
+        by_evidence = FUNCTION_PRIORS | {"evidence": next(iter(FUNCTION_PRIORS.values()))}
+        find("function_prior", estimator.function_prior, by_evidence)
+        self._names = tuple(FUNCTION_PRIORS) if estimator.function_prior == "evidence" else (estimator.function_prior,)
         for name, known in _KNOWN.items():
             value = getattr(estimator, name)
             if not any(value is choice or (isinstance(value, str | int) and value == choice) for choice in known):
@@ -48,7 +47,9 @@ class Marginal:
             )
         columns, functions, single = samples.source.kinds()
         training = Training(samples.stack, columns, kinds_of(columns, functions, single), samples.landmarks)
-        found = [fit_one(self._fit_under(training, name), name, self._n_samples, self._effort) for name in self._names]
+        found = []
+        for name in self._names:
+            found.append(fit_one(self._fit_under(training, name), name, self._n_samples, self._effort))
         best = max(found, key=lambda result: result.evidences[-1])
         return Learned(("fit",), (best.fitted,), best.fitted.posterior, best.lower_bounds, best.converged)
 
@@ -57,7 +58,7 @@ class Marginal:
             return fit(
                 training,
                 self._observed,
-                name,
+                find("function_prior", name, FUNCTION_PRIORS),
                 real=self._real and name != "sum",
                 sparse=self._sparse,
                 max_iter=self._effort.max_iter,

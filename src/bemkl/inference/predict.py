@@ -126,6 +126,17 @@ class FittedBlock:
         """Expected biases, shape (n_outputs,)."""
         return self.weights.bias
 
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return self.posterior.n_samples
+
+    @property
+    def never_negative(self) -> bool:
+        """Whether no kernel weight can be below zero."""
+        marginals = self.weights.marginals
+        return marginals is not None and bool((marginals.quantile(np.zeros_like(self.weights.mean)) >= 0.0).all())
+
     def weight_interval(self, coverage: float) -> tuple[Array, Array]:
         """
         Central intervals of the kernel weights.
@@ -137,12 +148,28 @@ class FittedBlock:
 
         Returns
         -------
-        low : ndarray of shape (n_kernels,)
-            Their lower ends.
-        high : ndarray of shape (n_kernels,)
-            Their upper ends.
+        low, high : ndarray of shape (n_kernels,)
+            Their ends.
         """
         return self.weights.interval(coverage)
+
+    def sum_interval(self, groups: Array, coverage: float) -> tuple[Array, Array]:
+        """
+        Central intervals of sums of kernel weights.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n_kernels, n_groups)
+            Ones where a kernel belongs to a group, zeros elsewhere.
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_groups,)
+            Their ends.
+        """
+        return self.weights.sum_interval(groups, coverage)
 
     def combine(self, stack: Combined) -> Array:
         """

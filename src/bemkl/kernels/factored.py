@@ -144,7 +144,18 @@ class FactoredStack:
         return sizes
 
     def each(self) -> Iterator[tuple[int, Array | None, npt.NDArray[Any] | None]]:
-        """Yield the place of each kernel, with its (n_rows, n_samples) factor Z of ZᵀZ or, without one, its matrix."""
+        """
+        Show the kernels one by one.
+
+        Yields
+        ------
+        position : int
+            Place of the kernel.
+        factor : ndarray of shape (n_rows, n_samples) or None
+            Factor Z of ZᵀZ, where the kernel is held so.
+        matrix : ndarray of shape (n_samples, n_basis) or None
+            The kernel itself, where it is not.
+        """
         for positions, form in self._forms:
             for position, (factor, matrix) in zip(positions, form.each(), strict=True):
                 yield int(position), factor, matrix

@@ -152,7 +152,18 @@ class DenseStack:
         return self.combine(weights)
 
     def each(self) -> Iterator[tuple[int, Array | None, npt.NDArray[Any] | None]]:
-        """Yield the place of each kernel, with no factor, and its matrix."""
+        """
+        Show the kernels one by one.
+
+        Yields
+        ------
+        position : int
+            Place of the kernel.
+        factor : None
+            There is none.
+        matrix : ndarray of shape (n_samples, n_basis)
+            The kernel.
+        """
         for m, kernel in enumerate(self._values):
             yield m, None, kernel
 

@@ -26,6 +26,8 @@ _SETTLED = 1e-9
 """Change of the bound, a sample, at which the inner steps end: its gradient is used as if they had ended."""
 _SHORTEST = 1e-3
 _LEAST_CURVATURE = 1e-10
+_WEAK = 1e-8
+"""Share of a prediction that a sample has in itself from which leaving it out makes no difference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,15 +49,22 @@ class Approximation:
     steps: int  # conditions computed on the way
 
     def left_out(self) -> tuple[Array, Array]:
-        """
+        r"""
         Return means and variances of the predictor at each sample given the other ones, in closed form.
+
+        With the locations t of the pseudo-observations they are :math:`t_i - \alpha_i / A_{ii}` and
+        :math:`1 / A_{ii} - 1 / r_i`.
 
         Shapes: returns mean (n_samples, n_outputs), variance (n_samples,).
         """
-        variance = np.maximum(self.condition.variance, np.finfo(np.float64).tiny)
-        precision = np.maximum(1.0 / variance - self.sites.precision, 1e-12 / variance)
-        mean = (self.condition.mean / variance[:, None] - self.sites.pull) / precision[:, None]
-        return mean, 1.0 / precision + self.condition.remainder
+        condition, precision = self.condition, self.sites.precision
+        diagonal = np.minimum(condition.residual_diagonal, precision)
+        variance = np.maximum(1.0 / diagonal - 1.0 / precision, 0.0)
+        # Where a sample hardly matters, so does leaving it out, and the two terms of each difference are large.
+        weak = precision * condition.variance < _WEAK
+        mean = (self.sites.pull / precision[:, None]) - condition.alpha / diagonal[:, None]
+        mean[weak], variance[weak] = condition.mean[weak], condition.variance[weak]
+        return mean, variance + condition.remainder
 
 
 def approximate(

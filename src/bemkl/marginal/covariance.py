@@ -45,6 +45,10 @@ class Condition(Protocol):
     def remainder(self) -> Array | float:
         """Variances of what C leaves out of the predictor, shape (n_samples,)."""
 
+    @property
+    def residual_diagonal(self) -> Array:
+        """Diagonal of A, shape (n_samples,)."""
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A, the inverse covariance of the pseudo-observations, shape (n_samples, n)."""
 
@@ -97,7 +101,8 @@ class FullCovariance:
         if len(weak):
             rows = self.values[weak]
             variance[weak] = self.prior_variance[weak] - np.einsum("ij,ij->i", rows @ residual, rows)
-        alpha = pull - residual @ (self.values @ pull)
+        # Not as a difference of pulls, of which precise observations would leave no digits.
+        alpha = residual @ (pull / precision[:, None])
         return FullCondition(self.values @ alpha, alpha, np.maximum(variance, 0.0), logdet, residual, triangle, root)
 
 
@@ -113,6 +118,11 @@ class FullCondition:
     triangle: Array  # (n_samples, n_samples): lower factor of I + R^½ C R^½
     root: Array  # (n_samples,): roots of the precisions
     remainder: float = 0.0
+
+    @property
+    def residual_diagonal(self) -> Array:
+        """Diagonal of A. Shapes: returns (n_samples,)."""
+        return self.residual.diagonal()
 
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""
@@ -172,6 +182,11 @@ class LowRankCondition:
     triangle: Array  # (n_features, n_features): the factor L
     precision: Array  # (n_samples,)
     remainder: Array | float  # (n_samples,), or nothing
+
+    @property
+    def residual_diagonal(self) -> Array:
+        """Diagonal of A. Shapes: returns (n_samples,)."""
+        return self.precision * np.maximum(1.0 - self.precision * self.variance, np.finfo(np.float64).eps)
 
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""

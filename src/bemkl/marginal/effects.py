@@ -71,6 +71,10 @@ def _differ(values: Sequence[Hashable]) -> bool:
 class Link(Protocol):
     """How a sum of effects becomes a weight."""
 
+    @property
+    def positive(self) -> bool:
+        """Whether weights are above zero."""
+
     def weights(self, effects: Array) -> Array:
         """Return weights, shape (n_kernels,); one where all effects are zero."""
 
@@ -84,6 +88,11 @@ class Link(Protocol):
 @dataclass(frozen=True, slots=True)
 class Positive:
     """Positive weights, the exponentials of their effects."""
+
+    @property
+    def positive(self) -> bool:
+        """They are."""
+        return True
 
     def weights(self, effects: Array) -> Array:
         """Return weights. Shapes: effects (n_kernels,)."""
@@ -101,6 +110,11 @@ class Positive:
 @dataclass(frozen=True, slots=True)
 class Real:
     """Weights of either sign around one."""
+
+    @property
+    def positive(self) -> bool:
+        """They need not be."""
+        return False
 
     def weights(self, effects: Array) -> Array:
         """Return weights. Shapes: effects (n_kernels,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +67,7 @@ class MarginalFit:
 def fit(
     training: Training,
     observed: Observed,
-    prior: str,
+    make_prior: Callable[[Training, SumOfKernels, Array], FunctionPrior],
     *,
     real: bool,
     sparse: bool,
@@ -79,7 +79,7 @@ def fit(
     kernels = training.kernels()
     with one_pool(max(kernels.shape[1:])), np.errstate(all="ignore"):
         sizes = _sizes(training, kernels)
-        functions = _PRIORS[prior](training, kernels, 1.0 / (len(sizes) * sizes))
+        functions = make_prior(training, kernels, 1.0 / (len(sizes) * sizes))
         kinds = {"kernel": range(len(sizes))} if sparse else training.kinds
         model = Model(
             units=[Unit(functions, likelihood) for likelihood in observed.likelihoods],
@@ -95,24 +95,22 @@ def fit(
     return MarginalFit(fitted, found.evidences, found.converged, found.interrupted)
 
 
-def _sum(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+def sum_of_processes(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+    """Return one process a kernel. Shapes: equal (n_kernels,), weights that make kernels compare."""
     if training.landmarks is None:
         return SumOfProcesses(kernels)
     return SumByLandmarks(kernels, kernels.among(training.landmarks), kernels.own_by(training.landmarks))
 
 
-def _mean_kernel(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+def mean_kernel(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+    """Return functions of the mean kernel. Shapes: equal (n_kernels,)."""
     among = kernels if training.landmarks is None else kernels.among(training.landmarks)
     return SampleWeights.of_mean_kernel(kernels, among, equal)
 
 
-def _samples(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+def independent_samples(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
+    """Return the paper's prior of sample weights. Shapes: equal (n_kernels,)."""
     return SampleWeights.independent(kernels)
-
-
-_PRIORS = {"sum": _sum, "kernel": _mean_kernel, "samples": _samples}
-FUNCTION_PRIORS = (*_PRIORS, "evidence")
-"""Priors on functions by name."""
 
 
 def _sizes(training: Training, kernels: SumOfKernels) -> Array:
@@ -156,6 +154,7 @@ def _fitted(training: Training, kernels: SumOfKernels, model: Model, found: Clim
         output=output,
         signal=output.scale[:, None] * kernels.deviations(weights, duals),
         diagonal=diagonal,
+        n_samples=kernels.shape[1],
         own_root=own_root,
         varying=varying,
     )

@@ -81,6 +81,7 @@ class FittedProcess:
     output: Output
     signal: Array  # (n_outputs, n_kernels): deviations of the contributions between training samples
     diagonal: Array = field(repr=False)  # (n_kernels,): k(x, x) where it is the same for all samples, 0 elsewhere
+    n_samples: int = 0  # number of training samples
     own_root: Array | None = None  # (n_basis, n_basis): of the other kernels, where nobody knows k(x, x)
     varying: Array | None = None  # (n_kernels,): the weights of these other kernels, zero elsewhere
 
@@ -112,6 +113,21 @@ class FittedProcess:
     def weight_interval(self, coverage: float) -> tuple[Array, Array]:
         """Return central intervals of the weights. Shapes: returns (n_kernels,), (n_kernels,)."""
         return self.posterior.interval(coverage)
+
+    def sum_interval(self, groups: Array, coverage: float) -> tuple[Array, Array]:
+        """
+        Return central intervals of sums of weights, from draws that are always the same.
+
+        Shapes: groups (n_kernels, n_groups); returns (n_groups,), (n_groups,).
+        """
+        drawn = self.posterior.draws() @ groups
+        low, high = np.quantile(drawn, (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage), axis=0)
+        return low, high
+
+    @property
+    def never_negative(self) -> bool:
+        """Whether no weight can be below zero."""
+        return self.posterior.link.positive
 
     @property
     def dual(self) -> Array:

@@ -45,24 +45,18 @@ class Subject:
     @property
     def n_train(self) -> int:
         """Number of samples that the model was fitted on."""
-        return int(self.states[0].blocks[0].n_samples)
+        return self.fits[0].n_samples
 
     @property
-    def states(self) -> tuple[Any, ...]:
-        """Posteriors, one a run."""
-        posterior = self.model.posterior_
-        return posterior if isinstance(posterior, tuple) else (posterior,)
-
-    @property
-    def weight_moments(self) -> list[Any]:
-        """What the posterior says of the kernel weights, one a set of weights."""
-        return [state.weights.moments(block) for state in self.states for block in range(len(state.blocks))]
+    def fits(self) -> tuple[Fitted, ...]:
+        """What the model knows of each set of weights."""
+        fitted: tuple[Fitted, ...] = self.model._fitted
+        return fitted
 
     @property
     def never_negative(self) -> bool:
         """Whether no kernel weight can be below zero."""
-        found = [(moments.marginals, np.zeros_like(moments.mean)) for moments in self.weight_moments]
-        return all(each is not None and bool((each.quantile(zero) >= 0.0).all()) for each, zero in found)
+        return all(fitted.never_negative for fitted in self.fits)
 
     @property
     def weight_labels(self) -> list[str]:

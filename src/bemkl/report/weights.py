@@ -27,8 +27,8 @@ def view_intervals(subject: Subject, rows: list[Row]) -> dict[str, list[Interval
     views = list(dict.fromkeys(subject.views))
     inside = (np.array(subject.views)[:, None] == np.array(views)).astype(np.float64)
     found = {}
-    for label, moments in zip(subject.weight_labels, subject.weight_moments, strict=True):
-        values, (lows, highs) = moments.mean @ inside, moments.sum_interval(inside, _COVERAGE)
+    for label, fitted in zip(subject.weight_labels, subject.fits, strict=True):
+        values, (lows, highs) = fitted.kernel_weights @ inside, fitted.sum_interval(inside, _COVERAGE)
         share = view_shares(rows, label)
         found[label] = [
             Interval(views[v], float(values[v]), float(lows[v]), float(highs[v]))

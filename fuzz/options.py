@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 
 from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor
-
-from .draws import Draw
+from fuzz.draws import Draw
 
 ESTIMATORS = {kind.__name__: kind for kind in (BEMKLClassifier, BEMKLRegressor, BEMKLMultiTask)}
 
@@ -31,6 +30,8 @@ VALUES: dict[str, Values] = {
     "bias_prior": _PRIOR,
     "noise_prior": _PRIOR,
     "pool_prior": _PRIOR,
+    "posterior": (["'mean_field'"] * 3 + ["'marginal'"], [], ["'map'", "None"]),
+    "function_prior": (["'sum'", "'kernel'", "'samples'", "'evidence'"], [], ["'add'", "None"]),
     "weights": (["'free'", "'nonnegative'", "'factorized'", "'spike_slab'"], [], ["'fre'", "None"]),
     "intermediate_std": (
         ["1.0", "0.1", "'learn'", "0.3", "10", "np.float32(0.5)"],
@@ -61,6 +62,7 @@ VALUES: dict[str, Values] = {
 }
 """Values of each parameter: usual, extreme and odd ones."""
 
+_OF_MEAN_FIELD = ("weights", "kernel_prior", "multiclass", "unlabeled", "predictive", "n_init", "warm_start")
 ALWAYS = ("max_iter",)
 """Parameters that are never left alone: a case should not take long."""
 
@@ -79,4 +81,7 @@ def options(draw: Draw, estimator: str) -> dict[str, str]:
     pooled = "'pooled'" in (found.get("multiclass"), found.get("sharing"))
     if pooled and draw.maybe(0.9):
         found.pop("weights", None)  # other families cannot be pooled, and are refused
+    if found.get("posterior") == "'marginal'" and draw.maybe(0.9):
+        for name in _OF_MEAN_FIELD:
+            found.pop(name, None)  # the other posterior refuses most of their values
     return found

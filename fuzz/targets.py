@@ -6,25 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from .draws import Draw
-from .forms import ODD_TARGETS, TABLES_OF_TARGETS, TARGETS
-from .values import listed, scale
+from fuzz.draws import Draw
+from fuzz.forms import ODD_TARGETS, TABLES_OF_TARGETS, TARGETS
+from fuzz.values import listed, scale
 
 _LARGEST = float(np.finfo(float).max)
 
 
 def _two(draw: Draw, n: int) -> list[int]:
     """Return zeros and ones, both of them."""
-    found = draw.rng.integers(0, 2, size=n)
-    found[draw.rng.permutation(n)[:2]] = 0, 1
-    return listed(found)
+    return _classes(draw, n, 2)
 
 
 def _classes(draw: Draw, n: int, count: int) -> list[int]:
     """Return numbers of classes, at least two of them."""
     found = draw.rng.integers(0, count, size=n)
     found[draw.rng.permutation(n)[:2]] = 0, 1
-    return listed(found)
+    labels: list[int] = listed(found)
+    return labels
 
 
 LABELS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .draws import Draw
+from fuzz.draws import Draw
 
 _PRIOR = (["dense", "sparse", "2,0.5"], ["1e-300,1e300", "1e-10,1e10"], ["spars", "0,1", "1", "nan,1", ""])
 MODEL: dict[str, tuple[list[str], list[str], list[str]]] = {
@@ -13,6 +13,8 @@ MODEL: dict[str, tuple[list[str], list[str], list[str]]] = {
     "--bias-prior": _PRIOR,
     "--noise-prior": _PRIOR,
     "--pool-prior": _PRIOR,
+    "--posterior": (["mean_field", "marginal"], [], ["map"]),
+    "--function-prior": (["sum", "kernel", "samples", "evidence"], [], ["add"]),
     "--weights": (["free", "nonnegative", "factorized", "spike_slab"], [], ["fre"]),
     "--multiclass": (["shared", "ovr", "pooled", "multinomial"], [], ["all"]),
     "--intermediate-std": (["1", "0.1", "learn"], ["1e-80", "1e150"], ["0", "-1", "nan", "lern"]),
@@ -37,7 +39,7 @@ FILES = (
 )
 """Options that name files, or say how to read them; `files` draws them."""
 
-OTHERS = {
+OTHERS: dict[str, tuple[list[str], list[str], list[str]]] = {
     "--max-iter": (["1", "5", "20"], [], ["0", "many"]),
     "--folds": (["2", "3"], [], ["1", "999"]),
     "--coverage": (["0.5", "0.95"], [], ["1", "0", "nan"]),

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from .outcomes import FINE, Outcome
+from fuzz.outcomes import FINE, Outcome
 
 Record = dict[str, Any]
 
@@ -54,7 +54,7 @@ def summary(records: list[Record]) -> str:
     parts = [
         f"# What came out of {len(records)} cases",
         "",
-        f"Written by `python -m tests.fuzz summary`. {versions}.",
+        f"Written by `python -m fuzz summary`. {versions}.",
         "",
     ]
     for harness in sorted({record["harness"] for record in records}):

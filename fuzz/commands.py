@@ -21,15 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from bemkl import load_model
-
-from . import files
-from .api import LIMIT, TooSlow, time_limit
-from .files import Case
-from .judge import FaultError, hold
-from .making import make
-from .outcomes import Outcome
-from .refusals import Finding, general, of_error
-from .shrink import OF_COMMANDS
+from fuzz import files
+from fuzz.api import LIMIT, TooSlow, time_limit
+from fuzz.files import Case
+from fuzz.judge import FaultError, hold
+from fuzz.making import make
+from fuzz.outcomes import Finding, Outcome
+from fuzz.refusals import general, of_error
+from fuzz.shrink import OF_COMMANDS
 
 NAME = "commands"
 draw = files.command
@@ -54,12 +53,13 @@ class Ended:
 def judge(case: Case) -> Outcome:
     """Run the commands of a case in a folder of their own, and say what came out."""
     start, question, detail = time.perf_counter(), "", ""
+    outcome = Outcome.about_case(NAME, case, case["runs"][0][0] if case["runs"][0] else "")
     finding = Finding("result", "")
     with tempfile.TemporaryDirectory() as name, chdir(name):
         try:
             make(Path(name), case["files"])
         except Exception as error:  # what cannot be written cannot be read by anything
-            return Outcome(NAME, case["seed"], "not made", f"{type(error).__name__}: {error!s:.100}")
+            return replace(outcome, kind="not made", what=f"{type(error).__name__}: {error!s:.100}")
         for run in case["runs"]:
             question = shlex.join(["bemkl", *run])
             finding, detail = _judged(case, run)
@@ -67,11 +67,7 @@ def judge(case: Case) -> Outcome:
                 break
         if finding.kind == "result" and case.get("backwards"):
             finding, detail = _backwards(case)
-    facts = {"hostility": case["hostility"], "about": case["runs"][0][0] if case["runs"][0] else ""}
-    found = {"kind": finding.kind, "what": finding.what, "where": finding.where, "detail": detail[-600:]}
-    seconds = round(time.perf_counter() - start, 3)
-    outcome = Outcome(NAME, case["seed"], "result", question=question, seconds=seconds, odd=tuple(case["odd"]))
-    return replace(outcome, **found, **facts)
+    return outcome.ended(finding, question, detail[-600:], start)
 
 
 def _judged(case: Case, run: list[str]) -> tuple[Finding, str]:
@@ -214,6 +210,6 @@ def script(case: Case, outcome: Outcome) -> str:
     """Return a script that makes the files and runs the commands."""
     made = json.dumps(case["files"], ensure_ascii=True)
     lines = [f"# {outcome.kind}: {outcome.what}", *(f"# {line}" for line in outcome.detail.splitlines())]
-    lines += ["import json", "from pathlib import Path", "from tests.fuzz.making import make", ""]
+    lines += ["import json", "from pathlib import Path", "from fuzz.making import make", ""]
     lines += [f"make(Path(), json.loads({made!r}))", *(f"# {shlex.join(['bemkl', *run])}" for run in case["runs"])]
     return "\n".join([*lines, ""])

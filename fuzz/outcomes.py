@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 FINE = ("result", "refusal")
 """Kinds of outcomes that are allowed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came out of a case, if not a result: its kind, what was said, and where."""
+
+    kind: str
+    what: str
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,18 @@ class Outcome:
     about: str = ""
     odd: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    @classmethod
+    def about_case(cls, harness: str, case: dict[str, Any], about: str) -> Outcome:
+        """Return the outcome of a case of which nothing is known yet."""
+        odd = tuple(case["odd"])
+        return cls(harness, case["seed"], "result", hostility=case["hostility"], about=about, odd=odd)
+
+    def ended(self, finding: Finding, question: str, detail: str, start: float) -> Outcome:
+        """Return the outcome with what was found, and the seconds since the start."""
+        seconds = round(time.perf_counter() - start, 3)
+        kind, what, where = finding.kind, finding.what, finding.where
+        return replace(self, kind=kind, what=what, where=where, question=question, detail=detail, seconds=seconds)
 
     @property
     def fine(self) -> bool:

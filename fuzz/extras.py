@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .forms import SAME
-from .judge import close, finite, hold
-from .problems import Case
-from .session import QuestionError, Session
+from fuzz.forms import SAME
+from fuzz.judge import close, finite, hold
+from fuzz.problems import Case
+from fuzz.session import QuestionError, Session
 
 _SAME_MODEL = 1e-6
 """How far bounds of the same data in another order or form may be apart: iterations enlarge the rounding."""
@@ -171,7 +171,8 @@ def _selected(session: Session) -> None:
 
 def _by_ids(session: Session) -> None:
     """Fit the plain numbers by order, and in another order by ids: both have to be the same model."""
-    case, ids, beside = session.case, *session.case["ids"]
+    case = session.case
+    ids, beside = case["ids"]
     plain = all(part["form"] == "V" for part in case["parts"]) or case["source"] == "kernels"
     if case["odd"] or not plain or not _is_fixed(session) or case.get("task", {}).get("apart"):
         return

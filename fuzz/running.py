@@ -15,8 +15,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from . import records
-from .outcomes import FINE, Outcome
+from fuzz import records
+from fuzz.outcomes import FINE, Outcome
 
 HARNESSES = ("api", "commands")
 _PATIENCE = 60.0
@@ -28,7 +28,7 @@ _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 
 def harness(name: str) -> Any:
     """Return the module of a harness, which has `draw`, `judge` and `script`."""
-    return import_module(f".{name}", __package__)
+    return import_module(f"fuzz.{name}")
 
 
 def serve(name: str, connection: Connection) -> None:
@@ -151,7 +151,7 @@ def _lines(plan: Plan, seeds: Iterator[int], end: float) -> Iterator[str]:
         for worker in workers:
             _next(worker, seeds, end)
         while any(worker.seed is not None for worker in workers):
-            busy = {worker.connection: worker for worker in workers if worker.seed is not None}
+            busy: dict[Any, Worker] = {worker.connection: worker for worker in workers if worker.seed is not None}
             for ready in wait(list(busy), timeout=1.0):
                 worker = busy[ready]
                 yield worker.take()

@@ -9,16 +9,16 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 import bemkl
-
-from .kernels import PARAMETERS
-from .options import VALUES
+from fuzz.kernels import PARAMETERS
+from fuzz.options import VALUES
+from fuzz.outcomes import Finding
 
 DOCUMENTED_WARNINGS = [
     (ConvergenceWarning, r"max_iter=\d+ was reached"),
@@ -41,15 +41,6 @@ _FOREIGN = re.compile(
 )
 # A checkout may be called like the package: its own folder tells.
 _OURS, _CHECKS = f"{Path(bemkl.__file__).parent}{os.sep}", "/sklearn/utils/"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What came out of a case, if not a result: its kind, what was said, and where."""
-
-    kind: str
-    what: str
-    where: str = ""
 
 
 def of_error(error: BaseException) -> Finding:
@@ -109,7 +100,8 @@ def recorded_warnings(question: Callable[[], str]) -> Iterator[list[tuple[Findin
     def record(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         known = any(issubclass(category, kind) and re.match(start, str(message)) for kind, start in DOCUMENTED_WARNINGS)
         if not known:
-            frames, frame = [], sys._getframe(1)
+            frames: list[tuple[str, str]] = []
+            frame: FrameType | None = sys._getframe(1)
             while frame is not None:
                 frames.append((frame.f_code.co_filename, frame.f_code.co_name))
                 frame = frame.f_back

@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from . import forms, kernels, targets, values
-from .draws import Draw
-from .options import options
+from fuzz import forms, kernels, targets, values
+from fuzz.draws import Draw
+from fuzz.options import options
 
 Case = dict[str, Any]
 Part = dict[str, Any]
 
 _SIZES = [2, 3, 4, 5, 6, 8, 12, 15, 20, 25, 40]
 _TARGETS = {"BEMKLClassifier": targets.labels, "BEMKLRegressor": targets.responses, "BEMKLMultiTask": targets.of_tasks}
-EXTRAS = ("twice", "warm", "rows in another order", "as an array", "saved", "pickled", "shared", "selected")
-EXTRAS += ("by ids", "scored")
+EXTRAS = (
+    *("twice", "warm", "rows in another order", "as an array", "saved", "pickled", "shared", "selected"),
+    *("by ids", "scored"),
+)
 """Questions that need another fit or a file; a case has few of them."""
 
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from io import StringIO
 from types import FrameType
 
-from . import problems, session
-from .extras import fit, judge_extras
-from .judge import FaultError, judge_answers, judge_data, judge_fit
-from .outcomes import Outcome
-from .problems import Case
-from .refusals import Finding, of_error, recorded_warnings
-from .session import QuestionError, Session
-from .shrink import OF_PROBLEMS
+from fuzz import problems, session
+from fuzz.extras import fit, judge_extras
+from fuzz.judge import FaultError, judge_answers, judge_data, judge_fit
+from fuzz.outcomes import Finding, Outcome
+from fuzz.problems import Case
+from fuzz.refusals import of_error, recorded_warnings
+from fuzz.session import QuestionError, Session
+from fuzz.shrink import OF_PROBLEMS
 
 NAME = "api"
 LIMIT = 30
@@ -52,12 +52,12 @@ def time_limit(seconds: int) -> Iterator[None]:
 
 def judge(case: Case) -> Outcome:
     """Run a case, and say what came out."""
-    start, outcome = time.perf_counter(), Outcome(NAME, case["seed"], "result")
-    facts = {"hostility": case["hostility"], "about": case["estimator"], "odd": tuple(case["odd"])}
+    start = time.perf_counter()
+    outcome = Outcome.about_case(NAME, case, case["estimator"])
     try:
         here = Session.of(case)
     except Exception as error:  # what cannot be made cannot be passed to anything
-        return replace(outcome, kind="not made", what=f"{type(error).__name__}: {error!s:.100}", **facts)
+        return replace(outcome, kind="not made", what=f"{type(error).__name__}: {error!s:.100}")
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()), recorded_warnings(lambda: here.question) as warned:
         try:
             with time_limit(LIMIT):
@@ -66,9 +66,7 @@ def judge(case: Case) -> Outcome:
             finding, detail = Finding("slow", f"more than {LIMIT} s"), ""
     if finding.kind in ("result", "refusal") and warned:
         finding, here.question = warned[0]
-    seconds = round(time.perf_counter() - start, 3)
-    found = {"kind": finding.kind, "what": finding.what, "where": finding.where, "question": here.question}
-    return replace(outcome, seconds=seconds, detail=detail, **found, **facts)
+    return outcome.ended(finding, here.question, detail, start)
 
 
 def _finding(here: Session) -> tuple[Finding, str]:
@@ -91,11 +89,11 @@ def _finding(here: Session) -> tuple[Finding, str]:
         if fitted and not again and found.kind == "refusal" and not _leaves_samples_out(here.case):
             found = replace(found, kind="refusal after a fit")
         return found, str(raised.__cause__)[:500]
-    for raised in here.refused:
-        found = of_error(raised.__cause__ or raised)
+    for refused in here.refused:
+        found = of_error(refused.__cause__ or refused)
         if found.kind != "refusal":
-            here.question = str(raised)
-            return found, str(raised.__cause__)[:500]
+            here.question = str(refused)
+            return found, str(refused.__cause__)[:500]
     return Finding("result", ""), ""
 
 

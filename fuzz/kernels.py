@@ -8,16 +8,16 @@ from collections.abc import Callable
 import numpy as np
 
 from bemkl.kernels.registry import NAMED, find_kernel
-
-from .draws import Draw
-from .values import Array
+from fuzz.draws import Draw
+from fuzz.values import Array
 
 OTHERS = ("rbf", "sigmoid", "poly")
 """Some of scikit-learn's kernels."""
 
 
 def _gaussian(Z: Array, width: float) -> Array:
-    return np.exp(-((Z[:, None] - Z) ** 2).sum(axis=2) / (2.0 * width**2))
+    kernel: Array = np.exp(-((Z[:, None] - Z) ** 2).sum(axis=2) / (2.0 * width**2))
+    return kernel
 
 
 USUAL: dict[str, Callable[[Draw, Array], Array]] = {

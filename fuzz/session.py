@@ -13,8 +13,7 @@ import polars as pl
 import scipy.sparse as sp
 
 import bemkl
-
-from .problems import Case
+from fuzz.problems import Case
 
 _IMPORTS = {"np": "import numpy as np", "sp": "import scipy.sparse as sp", "pd": "import pandas as pd"}
 _IMPORTS |= {"pl": "import polars as pl", "nan": "from numpy import nan", "inf": "from numpy import inf"}

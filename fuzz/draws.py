@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+Option = TypeVar("Option")
 
 _EXTREME_SHARE = 0.35
 _ODD_SHARE = {"moderate": 0.01, "extreme": 0.06}
@@ -33,7 +35,7 @@ class Draw:
         """Return True in a share of all cases."""
         return bool(self.rng.random() < share)
 
-    def one_of(self, options: Sequence[Any]) -> Any:
+    def one_of(self, options: Sequence[Option]) -> Option:
         """Return one of several things."""
         return options[int(self.rng.integers(len(options)))]
 

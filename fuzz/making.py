@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,8 @@ def _write(path: Path, content: bytes, damage: str | None) -> None:
 
 def _text(file: dict[str, Any]) -> bytes:
     buffer = io.StringIO()
-    quoting = csv.QUOTE_ALL if file.get("quote") == "all" else csv.QUOTE_MINIMAL
+    always = file.get("quote") == "all"
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if always else csv.QUOTE_MINIMAL
     writer = csv.writer(buffer, delimiter=file["sign"], lineterminator=file["end"], quoting=quoting)
     writer.writerows(file["cells"])
     return buffer.getvalue().encode(file["encoding"], "replace")
@@ -52,7 +53,8 @@ def _npy(file: dict[str, Any]) -> bytes:
 
 def _npz(file: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: np.array(values) for name, values in file["arrays"].items()})
+    arrays: dict[str, Any] = {name: np.array(values) for name, values in file["arrays"].items()}
+    np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from . import values
-from .arguments import model_arguments, odd_command, questions
-from .draws import Draw
-from .kernels import kernel_matrix
+from fuzz import values
+from fuzz.arguments import model_arguments, odd_command, questions
+from fuzz.draws import Draw
+from fuzz.kernels import kernel_matrix
 
 Case = dict[str, Any]
 File = dict[str, Any]
@@ -144,7 +144,8 @@ def _views(draw: Draw, case: Case, ids: list[str]) -> list[str]:
 
 def _signs(case: Case) -> list[str]:
     """Return the options that say what is between cells, once all files are drawn."""
-    return case.pop("signs", [])
+    signs: list[str] = case.pop("signs", [])
+    return signs
 
 
 def _kernels(draw: Draw, case: Case, ids: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .draws import Draw
+from fuzz.draws import Draw
 
 Array = npt.NDArray[np.float64]
 Shape = Callable[[np.random.Generator, int, int], Array]

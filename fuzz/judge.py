@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .session import QuestionError, Session, constants
+from fuzz.session import QuestionError, Session, constants
 
 _CLOSE = 1e-9
 """How far two ways to the same number may be apart, relative to the largest of the terms that they sum."""

@@ -1,5 +1,5 @@
 """
-Run the fuzzer: python -m tests.fuzz api|commands|all, summary FILE..., findings FILE..., shrink api|commands SEED.
+Run the fuzzer: python -m fuzz api|commands|all, summary FILE..., findings FILE..., shrink api|commands SEED.
 
 A run writes one line a case, and goes on where it was if the file has lines already. It ends with 1 if anything is
 wrong.
@@ -11,15 +11,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import records
-from .running import HARNESSES, Plan, harness, run
-from .shrink import shrink
+from fuzz import records
+from fuzz.running import HARNESSES, Plan, harness, run
+from fuzz.shrink import shrink
 
 
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.fuzz", description="Hostile data for estimators and commands."
-    )
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description="Hostile data for estimators and commands.")
     tasks = parser.add_subparsers(dest="task", required=True)
     for name in (*HARNESSES, "all"):
         task = tasks.add_parser(name, help=f"run cases of {name}")

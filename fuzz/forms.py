@@ -6,7 +6,7 @@ One expression serves both for a case and for the script that shows it.
 
 from __future__ import annotations
 
-from .draws import Draw
+from fuzz.draws import Draw
 
 SAME = {
     "array": "V",

@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+
+from bemkl.kernels.registry import NAMED
 from fuzz import api, arguments, commands, files, kernels, options, problems, records, refusals, session, shrink
 from fuzz.judge import FaultError, judge_answers, judge_fit
 from fuzz.outcomes import Outcome
 from fuzz.running import Plan, Worker, run
-
-from bemkl.kernels.registry import NAMED
 
 PLAIN = {
     "seed": 0,
