@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from bemkl.estimators import BEMKLClassifier, BEMKLRegressor
+from bemkl.estimators.fitted import Fitted
 from bemkl.estimators.tasks import take_rows
 from bemkl.evaluation import HeldOut
 from bemkl.kernels import stack_kernels
