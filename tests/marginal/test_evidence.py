@@ -76,7 +76,7 @@ def test_curvature_of_many_samples_is_nearly_exact(monkeypatch):
     monkeypatch.setattr("bemkl.marginal.model._EXACT", 10)
     drawn = model.curvature(parameters, look)
     assert_allclose(drawn, drawn.T)
-    # 96 directions: relative errors of a trace are about the root of 2 / 96.
+    # 48 directions: relative errors of a trace are at most about the root of 2 / 48.
     assert np.linalg.norm(drawn - exact) < 0.25 * np.linalg.norm(exact)
 
 

@@ -35,7 +35,9 @@ def test_products(held, transposed):
     total = np.tensordot(WEIGHTS, matrices, 1)
     total = total.T if transposed else total
     vectors = RNG.normal(size=(total.shape[1], 2))
-    assert_allclose(kernels.product(WEIGHTS, vectors, transposed=transposed), total @ vectors, **CLOSE)
+    found = kernels.products(np.stack([WEIGHTS, 0.0 * WEIGHTS]), vectors, transposed=transposed)
+    assert_allclose(found[0], total @ vectors, **CLOSE)
+    assert not found[1].any()
 
 
 def test_rows_diagonals_and_deviations(held):

@@ -25,6 +25,9 @@ _MOST_STEPS = 100
 _SETTLED = 1e-9
 """Change of the bound, a sample, at which the inner steps end: its gradient is used as if they had ended."""
 _SHORTEST = 1e-3
+_SWINGING = 0.7
+_STEEPEST = 0.5
+"""Least divisor of a step of a precision: where curvatures fall with precisions, steps are at most twice as long."""
 _LEAST_CURVATURE = 1e-10
 _WEAK = 1e-8
 """Share of a prediction that a sample has in itself from which leaving it out makes no difference."""
@@ -83,12 +86,9 @@ def approximate(
     elif likelihood.gaussian:
         start = _aimed_at(likelihood.expected(parameters, np.zeros_like(start.pull), start.precision), 0.0)
     here, steps, length = _look(covariance, likelihood, parameters, start, 1), 1, 1.0
+    last = np.inf
     while not likelihood.gaussian and steps < _MOST_STEPS and length > _SHORTEST:
-        goal = _aimed_at(here.expected, here.condition.mean)
-        sites = Sites(
-            here.sites.precision + length * (goal.precision - here.sites.precision),
-            here.sites.pull + length * (goal.pull - here.sites.pull),
-        )
+        sites = _next(here, length)
         steps += 1
         there = _look(covariance, likelihood, parameters, sites, steps)
         gain = there.bound - here.bound
@@ -98,7 +98,9 @@ def approximate(
         here = there if gain >= 0.0 else here
         if gain <= _SETTLED * likelihood.n_samples:
             break
-        length = min(1.0, 1.5 * length)
+        # Steps that swing to and fro gain little each: half of one lands between.
+        length = 0.5 if _SWINGING * last < gain else min(1.0, 2.0 * length)
+        last = gain
     return here
 
 
@@ -106,6 +108,22 @@ def _aimed_at(expected: Expected, mean: Array | float) -> Sites:
     """Return the sites that the derivatives of a likelihood ask for."""
     precision = np.maximum(expected.curvature, _LEAST_CURVATURE)
     return Sites(precision, precision[:, None] * mean + expected.gradient)
+
+
+def _next(here: Approximation, length: float) -> Sites:
+    r"""
+    Move the sites towards what the derivatives ask for.
+
+    A larger precision makes the variance smaller by :math:`V_{ii}^2`, and that changes the curvature: each precision
+    takes the Newton step of its own equation :math:`r_i = c_i(V_{ii}(r_i))`, in which nothing swings.
+    """
+    condition, expected = here.condition, here.expected
+    answer = np.maximum(1.0 + condition.variance**2 * expected.bend, _STEEPEST)
+    goal = np.maximum(expected.curvature, _LEAST_CURVATURE)
+    precision = here.sites.precision + length * (goal - here.sites.precision) / answer
+    precision = np.maximum(precision, _LEAST_CURVATURE)
+    alpha = condition.alpha + length * (expected.gradient - condition.alpha)
+    return Sites(precision, precision[:, None] * condition.mean + alpha)
 
 
 def _look(covariance: Covariance, likelihood: Likelihood, parameters: Array, sites: Sites, steps: int) -> Approximation:

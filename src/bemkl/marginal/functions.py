@@ -55,8 +55,8 @@ class PriorAt(Protocol):
     def gradient(self, condition: Any, precision: Array) -> Array:
         r"""Return the slope of the bound, :math:`\tfrac12\langle F, \partial\mathbf{C}\rangle`, shape (n_kernels,)."""
 
-    def direction(self, weights: Array, vectors: Array) -> Array:
-        """Multiply the derivative along a (n_kernels,) change of the weights with (n_samples, n) vectors."""
+    def directions(self, weights: Array, vectors: Array) -> Array:
+        """Multiply derivatives along (n, n_kernels) changes of the weights with vectors, shape (n, n_samples, ...)."""
 
     def predictor(self, condition: Any) -> Predictor:
         """Return what predictions need."""
@@ -116,9 +116,9 @@ class SumAt:
         matrix = condition.alpha @ condition.alpha.T - condition.alpha.shape[1] * condition.residual
         return 0.5 * self.amplitude * self.kernels.inner(matrix)
 
-    def direction(self, weights: Array, vectors: Array) -> Array:
-        """Multiply with a derivative. Shapes: weights (n_kernels,), vectors (n_samples, n)."""
-        return self.kernels.product(self.amplitude * weights, vectors)
+    def directions(self, weights: Array, vectors: Array) -> Array:
+        """Multiply with derivatives. Shapes: weights (n_changes, n_kernels), vectors (n_samples, n)."""
+        return self.kernels.products(self.amplitude * weights, vectors)
 
     def predictor(self, condition: FullCondition) -> FullPredictor:
         """Return what predictions need."""
@@ -190,11 +190,11 @@ class FeaturesAt:
         slope: Array = np.sqrt(self.amplitude) * self.kernels.inner(pulls @ self.root.T)
         return slope
 
-    def direction(self, weights: Array, vectors: Array) -> Array:
-        """Multiply with a derivative. Shapes: weights (n_kernels,), vectors (n_samples, n)."""
+    def directions(self, weights: Array, vectors: Array) -> Array:
+        """Multiply with derivatives. Shapes: weights (n_changes, n_kernels), vectors (n_samples, n)."""
         features = self.covariance.features[:, :-1]
-        left = self.kernels.product(weights, self.root @ (features.T @ vectors))
-        right = features @ (self.root.T @ self.kernels.product(weights, vectors, transposed=True))
+        left = self.kernels.products(weights, self.root @ (features.T @ vectors))
+        right = features @ (self.root.T @ self.kernels.products(weights, vectors, transposed=True))
         moved: Array = np.sqrt(self.amplitude) * (left + right)
         return moved
 
@@ -249,13 +249,13 @@ class LandmarksAt:
         slope -= 0.5 * outputs * self.amplitude * (self.prior.own @ precision)
         return slope
 
-    def direction(self, weights: Array, vectors: Array) -> Array:
-        """Multiply with a derivative. Shapes: weights (n_kernels,), vectors (n_samples, n)."""
+    def directions(self, weights: Array, vectors: Array) -> Array:
+        """Multiply with derivatives. Shapes: weights (n_changes, n_kernels), vectors (n_samples, n)."""
         features, prior = self.covariance.features[:, :-1], self.prior
         inside = self.root @ (features.T @ vectors)
-        left = np.sqrt(self.amplitude) * prior.kernels.product(weights, inside)
-        right = np.sqrt(self.amplitude) * prior.kernels.product(weights, vectors, transposed=True)
-        right -= prior.among.product(weights, inside)
+        left = np.sqrt(self.amplitude) * prior.kernels.products(weights, inside)
+        right = np.sqrt(self.amplitude) * prior.kernels.products(weights, vectors, transposed=True)
+        right -= prior.among.products(weights, inside)
         moved: Array = left + features @ (self.root.T @ right)
         return moved
 

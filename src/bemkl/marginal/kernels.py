@@ -38,8 +38,8 @@ class Kernels(Protocol):
     def inner(self, matrix: Array, out: Array) -> None:
         """Write the inner products with an (n_samples, n_basis) matrix to the kernels' places of (n_kernels,)."""
 
-    def add_product(self, total: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
-        """Add the weighted sum, or its transpose, times (n_basis, n) vectors to (n_samples, n) ones."""
+    def add_products(self, totals: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
+        """Add (n_sums, n_kernels) weighted sums, or transposes, times (n_basis, n) vectors to (n_sums, n_samples, n)."""
 
     def rows(self, chosen: Positions) -> Iterator[tuple[int, Array]]:
         """Yield the place of each kernel, with some of its rows, shape (n_chosen, n_basis)."""
@@ -64,10 +64,12 @@ class Matrix:
         """Write the inner product. Shapes: matrix (n_samples, n_basis), out (n_kernels,)."""
         out[self.position] = np.vdot(self.values, matrix)
 
-    def add_product(self, total: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
-        """Add a product. Shapes: total (n_samples, n), weights (n_kernels,), vectors (n_basis, n)."""
-        if weights[self.position] != 0.0:
-            total += weights[self.position] * ((self.values.T if transposed else self.values) @ vectors)
+    def add_products(self, totals: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
+        """Add products. Shapes: totals (n_sums, n_samples, n), weights (n_sums, n_kernels), vectors (n_basis, n)."""
+        product = (self.values.T if transposed else self.values) @ vectors
+        for total, weight in zip(totals, weights[:, self.position], strict=True):
+            if weight != 0.0:
+                total += weight * product
 
     def rows(self, chosen: Positions) -> Iterator[tuple[int, Array]]:
         """Yield the place of the kernel with some of its rows. Shapes: returns (n_chosen, n_basis)."""
@@ -121,11 +123,15 @@ class SharedSpace:
         inside = self.basis @ matrix @ self.basis.T
         out[self.positions] = self.cores.reshape(len(self.cores), -1) @ inside.ravel()
 
-    def add_product(self, total: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
-        """Add a product. Shapes: total (n_samples, n), weights (n_kernels,), vectors (n_samples, n)."""
-        core = self._core(weights)
-        if core is not None:
-            total += self.basis.T @ (core @ (self.basis @ vectors))
+    def add_products(self, totals: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
+        """Add products. Shapes: totals (n_sums, n_samples, n), weights (n_sums, n_kernels), vectors (n_samples, n)."""
+        here = weights[:, self.positions]
+        some = np.flatnonzero(here.any(axis=1))
+        rank, inside = len(self.basis), self.basis @ vectors
+        cores = (here[some] @ self.cores.reshape(len(self.cores), -1)).reshape(-1, rank)
+        moved = (cores @ inside).reshape(len(some), rank, -1)
+        for position, each in zip(some, moved, strict=True):
+            totals[position] += self.basis.T @ each
 
     def rows(self, chosen: Positions) -> Iterator[tuple[int, Array]]:
         """Yield the place of each kernel with some of its rows. Shapes: returns (n_chosen, n_samples)."""
@@ -222,16 +228,16 @@ class SumOfKernels:
             part.inner(matrix, found)
         return found
 
-    def product(self, weights: Array, vectors: Array, *, transposed: bool = False) -> Array:
+    def products(self, weights: Array, vectors: Array, *, transposed: bool = False) -> Array:
         """
-        Multiply the weighted sum of the kernels, or its transpose, with vectors, without forming it.
+        Multiply weighted sums of the kernels, or their transposes, with vectors, without forming them.
 
-        Shapes: weights (n_kernels,), vectors (n_basis, n); returns (n_samples, n).
+        Shapes: weights (n_sums, n_kernels), vectors (n_basis, n); returns (n_sums, n_samples, n).
         """
-        total = np.zeros((self.shape[2] if transposed else self.shape[1], vectors.shape[1]))
+        totals = np.zeros((len(weights), self.shape[2] if transposed else self.shape[1], vectors.shape[1]))
         for part in self.parts:
-            part.add_product(total, weights, vectors, transposed=transposed)
-        return total
+            part.add_products(totals, weights, vectors, transposed=transposed)
+        return totals
 
 
 def _shared(members: list[tuple[int, Array]]) -> list[Kernels]:

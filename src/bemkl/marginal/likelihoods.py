@@ -14,6 +14,7 @@ from bemkl.arrays import Array
 NODES, MASSES = np.polynomial.hermite_e.hermegauss(20)
 """Gauss–Hermite nodes and masses for standard normal variables."""
 MASSES = MASSES / MASSES.sum()
+_BENDS = 0.5 * (NODES**2 - 1.0) * MASSES
 
 
 class Expected(NamedTuple):
@@ -23,6 +24,7 @@ class Expected(NamedTuple):
     gradient: Array  # (n_samples, n_outputs): first derivatives
     curvature: Array  # (n_samples,): negative second derivatives, the same for each output, not negative
     parameters: Array  # (n_parameters,): derivatives in the likelihood's own parameters
+    bend: Array | float = 0.0  # (n_samples,): derivatives of the curvatures in the predictor's variances
 
 
 class Likelihood(Protocol):
@@ -134,7 +136,9 @@ class Probit:
         gradient = self.sign * (slope @ MASSES)
         curvature = (slope * (slope + depth)) @ MASSES
         value = float((log_ndtr(depth) @ MASSES).sum())
-        return Expected(value, gradient[:, None], np.maximum(curvature, 0.0), np.empty(0))
+        # The derivative of an expectation in the variance, by that of the normal density (Price's theorem).
+        bend = (slope * (slope + depth)) @ _BENDS / np.maximum(variance, np.finfo(np.float64).tiny)
+        return Expected(value, gradient[:, None], np.maximum(curvature, 0.0), np.empty(0), bend)
 
     def log_density(self, parameters: Array, mean: Array, variance: Array) -> Array:
         """Return log probabilities. Shapes: mean (n_samples, 1), variance (n_samples,)."""

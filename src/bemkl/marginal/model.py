@@ -25,7 +25,7 @@ _SPREAD_DEVIATION = 1.5
 """Deviation of the normal prior of the logarithm of a spread."""
 _EXACT = 256
 """Samples up to which curvatures are exact; with more of them, they are averages over so many random directions."""
-_DIRECTIONS = 96
+_DIRECTIONS = 48
 
 _AMPLITUDE, _BIAS, _OWN = 0, 1, 2
 
@@ -166,18 +166,19 @@ class Model:
         """
         total = np.zeros((len(parameters), len(parameters)))
         slopes = self.link.slopes(self._effects_of(parameters)) / (self.n_kernels * self.sizes)
-        changes = [self.weights(parameters) / self.units[0].prior.degree, *(self.effects.design * slopes[:, None]).T]
+        common = self.weights(parameters) / self.units[0].prior.degree
+        changes = np.vstack([common, (self.effects.design * slopes[:, None]).T])
         places = [_AMPLITUDE, *range(self.n_common, len(parameters))]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
             n_samples, condition = unit.likelihood.n_samples, posterior.condition
             drawn = condition.residual_draws(_directions(n_samples))
-            moved = [prior.direction(change, drawn) for change in changes]
-            moved.append(self.bias(parameters) * np.broadcast_to(drawn.sum(axis=0), drawn.shape))
+            moved = [prior.directions(changes, drawn)]
+            moved.append(self.bias(parameters) * np.broadcast_to(drawn.sum(axis=0), (1, *drawn.shape)))
             here = [*places, _BIAS]
             if unit.likelihood.gaussian:
-                moved.append(drawn / posterior.sites.precision[:, None])
+                moved.append((drawn / posterior.sites.precision[:, None])[None])
                 here.append(own.start)
-            together = np.stack(moved)
+            together = np.concatenate(moved)
             seen = condition.residual_times(np.moveaxis(together, 0, 1).reshape(n_samples, -1))
             seen = np.moveaxis(seen.reshape(n_samples, len(here), -1), 1, 0).reshape(len(here), -1)
             block = seen @ together.reshape(len(here), -1).T
