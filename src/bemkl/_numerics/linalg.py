@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import daxpy, dger, dtrmm
-from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri
+from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri, spotrf, spotrs
 
 from bemkl.arrays import Array
 
 _JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+_RIDGES = (1e-5, 1e-4)
 _REFINEMENTS = 2
 _BLOCK = 128
 _LEAF = 64
@@ -83,6 +84,43 @@ class Cholesky:
         # Columns in LAPACK's order lie together, as the rows of the transpose do.
         diagonal: Array = np.vecdot(half.T, half.T)
         return diagonal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SingleCholesky:
+    """
+    Factor of a symmetric positive definite matrix in single precision, in half the time: enough for a preconditioner.
+
+    The matrix is scaled to a unit diagonal, to which 1e-5 is added, or 1e-4 for several thousand rows: rounding hides
+    what is smaller.
+    """
+
+    factor: npt.NDArray[np.float32]  # (n, n): lower triangular factor of the scaled matrix, in LAPACK's order
+    scale: Array  # (n,): what rows and columns were multiplied with
+
+    @classmethod
+    def of(cls, matrix: Array, name: str) -> SingleCholesky:
+        """Factor a matrix, or raise where single precision is not enough. Shapes: matrix (n, n)."""
+        scale, scaled = 1.0 / np.sqrt(_checked_diagonal(matrix, name)), np.empty(matrix.shape, np.float32)
+        for first in range(0, len(matrix), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            np.multiply(matrix[rows] * scale[rows, None], scale, out=scaled[rows], casting="same_kind")
+        for ridge in _RIDGES:
+            scaled.flat[:: len(scaled) + 1] = 1.0 + ridge
+            factor, failed = spotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
+            if not failed and np.isfinite(factor.diagonal()).all():
+                return cls(factor, scale)
+            # The other half of the matrix is still there.
+            mirror(scaled.T)
+        raise np.linalg.LinAlgError(f"the precision of the {name} is not positive definite in single precision.")
+
+    def solve(self, right: Array) -> Array:
+        """Solve a system with the matrix. Shapes: right (n,); returns (n,)."""
+        values = self.scale * right
+        size = float(np.abs(values).max()) or 1.0
+        solution, _ = spotrs(self.factor, (values / size).astype(np.float32), lower=1)
+        solved: Array = self.scale * (size * solution.astype(np.float64))
+        return solved
 
 
 def inverse_and_logdet(matrix: Array, name: str, *, overwrite: bool = False) -> tuple[Array, float]:

@@ -61,12 +61,14 @@ class FactoredStack:
         if positions is None:
             positions = np.split(np.arange(ends[-1]), ends[:-1])
         self._forms = [(np.asarray(at, dtype=np.intp), form) for at, form in zip(positions, forms, strict=True)]
+        _, n_samples, n_basis = forms[0].shape
+        self._shape = int(ends[-1]), n_samples, n_basis
         self._gram: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of kernels, samples and basis points."""
-        return sum(len(positions) for positions, _ in self._forms), *self._forms[0][1].shape[1:]
+        return self._shape
 
     @property
     def n_values(self) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bemkl._numerics.linalg import Cholesky, add_times
+from bemkl._numerics.linalg import Cholesky, SingleCholesky, add_times
 from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.inference.block import BlockState
 from bemkl.inference.intermediate import Intermediate
@@ -187,6 +189,8 @@ def _loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array
 
 
 _NAME = "sample weights"
+_LARGE = 256
+"""Basis points from which single precision saves time."""
 _CLOSE = 0.3
 """How far a system may be from the current one, relative to its size: up to here it takes no more sweeps."""
 
@@ -243,21 +247,35 @@ def combined_kernel(
     """
     last, context, gram = here.helper, coupling.context, here.block.kernels.gram
     weights, across, lam = context.weights.mean, coupling.across, context.sample_precision
+    upsilon, tau = context.intermediate_precision, context.output_precision
     serving = np.zeros(here.n_outputs, dtype=bool)
     if last is not None and last.has_same_kernel(coupling, seen):
         serving, weights = last.serves(coupling, seen), last.weights
         across, lam = np.where(serving, last.across, across), np.where(serving[:, None], last.sample_precision, lam)
         if serving.all() and last.solvers is not None:
             return rows, last.solvers.__getitem__, last
-    rows, _ = rows.run(keep, weights, serving)
+    kind: type[np.floating[Any]] = np.float32 if len(gram) >= _LARGE else np.float64
+    # No entry of a column of the combined kernel is larger than its size, and hardly a factor larger than the most.
+    sizes = np.linalg.norm(weights) * np.sqrt(gram.diagonal())
+    sizes[sizes == 0.0] = 1.0
+    most = upsilon * tau / (upsilon + tau * coupling.squared)
+    rows, _ = rows.run(keep, weights, serving, sizes, kind)
+
+    def systems(numbers: npt.NDArray[np.intp], kind: type[np.floating[Any]]) -> Iterator[Array]:
+        _, sums = rows.run(weigh, numbers, most[numbers], kind)
+        for o, total in zip(numbers, sums, strict=True):
+            system = np.multiply(total, most[o] * sizes, dtype=np.float64)
+            system *= sizes[:, None]
+            add_times(system[None], across[o : o + 1], gram[None])
+            system.flat[:: len(system) + 1] += lam[o]
+            yield system
 
     def solvers(outputs: slice) -> list[Solve]:
         numbers = np.arange(here.n_outputs)[outputs]
-        _, systems = rows.run(weigh, numbers)
-        for o, system in zip(numbers, systems, strict=True):
-            add_times(system[None], across[o : o + 1], gram[None])
-            system[np.diag_indices_from(system)] += lam[o]
-        return [Cholesky.of(system, _NAME, overwrite=True).solve for system in systems]
+        if kind is np.float32:
+            with suppress(np.linalg.LinAlgError):
+                return [SingleCholesky.of(system, _NAME).solve for system in systems(numbers, np.float32)]
+        return [Cholesky.of(system, _NAME, overwrite=True).solve for system in systems(numbers, np.float64)]
 
     if not together:
         return rows, solvers, CombinedKernel(weights, across, lam, None)
@@ -266,24 +284,33 @@ def combined_kernel(
     return rows, whole.__getitem__, CombinedKernel(weights, across, lam, whole)
 
 
-def keep(part: Part, weights: Array, serving: npt.NDArray[np.bool_]) -> tuple[Part, None]:
-    """Note what the systems are made of: what it was for outputs that it serves, the current factors for others."""
+def keep(
+    part: Part, weights: Array, serving: npt.NDArray[np.bool_], sizes: Array, kind: type[np.floating[Any]]
+) -> tuple[Part, None]:
+    """
+    Note what the systems are made of: what it was for outputs that it serves, the current factors for others.
+
+    Columns of the combined kernel are divided by their sizes, for the range of single precision.
+    """
     along, kept = part.work.samples.along, part.kept
     if kept is not None and np.array_equal(kept.weights, weights):
         combined = kept.combined
     else:
-        combined = part.stack.combine_roughly(weights)
+        combined = np.divide(part.stack.combine_roughly(weights), sizes, dtype=kind, casting="same_kind")
     if kept is not None:
         along = np.where(serving[:, None], kept.along, along)
     return replace(part, kept=Kept(along, weights, combined)), None
 
 
-def weigh(part: Part, numbers: npt.NDArray[np.intp]) -> tuple[Part, tuple[Array, ...]]:
+def weigh(
+    part: Part, numbers: npt.NDArray[np.intp], most: Array, kind: type[np.floating[Any]]
+) -> tuple[Part, tuple[npt.NDArray[Any], ...]]:
     """
-    Sum the squares of the combined kernel, for some outputs with the factors of their samples.
+    Sum the squares of the combined kernel, for some outputs with the factors of their samples over the largest.
 
-    Shapes: numbers (n_chosen,); returns n_chosen matrices (n_basis, n_basis).
+    Shapes: numbers, most (n_chosen,); returns n_chosen matrices (n_basis, n_basis).
     """
     kept: Kept = part.kept
-    roots = [np.sqrt(kept.along[o])[:, None] * kept.combined for o in numbers]
+    factors = np.sqrt(kept.along[numbers] / most[:, None]).astype(kind)
+    roots = [factor[:, None] * kept.combined for factor in factors]
     return part, tuple(root.T @ root for root in roots)
