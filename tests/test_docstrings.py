@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from numpydoc.validate import validate
 
+from bemkl.inference.problem import PairStrategy, WeightStrategy
 from bemkl.inference.protocols import Likelihood, Stack
-from bemkl.inference.strategies import PairStrategy, WeightStrategy
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "api.md"
 # Checks that are not made, and why.

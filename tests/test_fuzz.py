@@ -12,7 +12,7 @@ from fuzz.judge import FaultError, judge_answers, judge_fit
 from fuzz.outcomes import Outcome
 from fuzz.running import Plan, Worker, run
 
-from bemkl.kernels.registry import NAMED
+from bemkl.kernels.specs import NAMED
 
 PLAIN = {
     "seed": 0,

@@ -16,7 +16,7 @@ from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, share
 from bemkl.estimators import sources
 from bemkl.estimators.content import key_of
 from bemkl.estimators.sharing import Memo, room_for
-from bemkl.kernels.registry import NAMED
+from bemkl.kernels.specs import NAMED
 
 X, Y = load_wine(return_X_y=True)
 X, Y = np.ascontiguousarray(X[::2, :4]), Y[::2]

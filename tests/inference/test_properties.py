@@ -23,7 +23,7 @@ from bemkl.inference import (
     lower_bound_terms,
     run,
 )
-from bemkl.inference.covariances import JointCovariance
+from bemkl.inference.moments import JointCovariance
 from bemkl.inference.state import handed_over
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack

@@ -172,7 +172,7 @@ class TestBadFiles:
     @pytest.mark.parametrize(
         ("module", "name"),
         [
-            ("bemkl.kernels.registry", "find_kernel"),
+            ("bemkl.kernels.specs", "find_kernel"),
             ("bemkl.estimators.fitting", "ThreadPoolExecutor"),
             ("sklearn.gaussian_process.kernels", "namedtuple"),
             ("sklearn.metrics.pairwise", "partial"),

@@ -269,7 +269,7 @@ class TestNames:
         [
             ("FunctionNode", "os.system"),
             ("FunctionNode", "builtins.eval"),
-            ("FunctionNode", "bemkl.kernels.registry.find_kernel"),
+            ("FunctionNode", "bemkl.kernels.specs.find_kernel"),
             ("FunctionNode", "bemkl.kernels.bank.KernelBank"),
             ("TypeNode", "subprocess.Popen"),
             ("TypeNode", "bemkl.kernels.bank.KernelBank"),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import daxpy, dger, dtrmm
+from scipy.linalg.blas import daxpy, dger, dsyrk, dtrmm
 from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri, spotrf, spotrs
 
+from bemkl._numerics.threads import one_thread_is_enough
 from bemkl.arrays import Array
 
 _JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
@@ -251,3 +252,23 @@ def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array]
     for _ in range(_REFINEMENTS):
         solution = solution + apply(residual_of(solution))
     return solution
+
+
+def sum_of_squares(pieces: Iterable[Array], size: int) -> Array:
+    r"""
+    Sum the squares of matrices, :math:`\sum_k \mathbf{X}_k^\top \mathbf{X}_k`.
+
+    Shapes: pieces (n_rows, size); returns (size, size).
+    """
+    total = np.zeros((size, size))
+    if one_thread_is_enough(size):
+        for piece in pieces:
+            # One half, in place: NumPy fills both halves of a new matrix for each piece.
+            dsyrk(1.0, piece.T, beta=1.0, c=total.T, lower=1, overwrite_c=1)
+        mirror(total)
+        return total
+    # Only NumPy's library may have more threads than one.
+    product = np.empty_like(total)
+    for piece in pieces:
+        total += np.matmul(piece.T, piece, out=product)
+    return total

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr, solve_triangular
 
-from bemkl._numerics.caching import lazy_property
 from bemkl._numerics.linalg import Cholesky
+from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.inference.rows import Part, Rows, blocks_of
 

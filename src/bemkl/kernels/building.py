@@ -11,15 +11,19 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from bemkl.arrays import Array
-from bemkl.kernels.cholesky import Column, Growth, by_columns, pivoted_cholesky
-from bemkl.kernels.compiled import compiled_growth, has_loop
-from bemkl.kernels.factored import FactoredStack, Gathering
+from bemkl.kernels.cholesky import Column, Growth, by_columns, compiled_growth, compressed, has_loop, pivoted_cholesky
+from bemkl.kernels.forms import Form, ThinFactors, hold
+from bemkl.kernels.forms.protocol import asymmetry
 from bemkl.kernels.groups import Distances, FittedGroup, refuse_overflow
 from bemkl.kernels.scaling import SCALINGS, Present, Scaling, Summary
 from bemkl.kernels.specs import Member
+from bemkl.kernels.stack import FactoredStack
 
-_NUMBERS = 2**21
+_MATRIX_NUMBERS = 2**21
 """Numbers in an array of matrices: enough for large pages of memory, which cost less, and few next to a whole stack."""
+
+_FACTOR_NUMBERS = 2**20
+"""Numbers in an array of factors: enough for few calls, and for large pages of memory, which cost less."""
 
 
 def build_matrices(
@@ -108,7 +112,7 @@ class Builder:
         scalings: dict[int, Scaling | None] = {}
         shape, square = (len(samples.present), len(group.present)), group is samples
         tried = [m for m in numbers if _by_column(group.members[m], group)]
-        step = max(1, _NUMBERS // (shape[0] * shape[1]))
+        step = max(1, _MATRIX_NUMBERS // (shape[0] * shape[1]))
         # Others may turn out thin, and should not hold the memory of their neighbours then.
         batches = [tried[k : k + step] for k in range(0, len(tried), step)] + [[m] for m in numbers if m not in tried]
         distances: tuple[Distances, Distances] = ({}, {})
@@ -156,3 +160,54 @@ def _distances(points: Array, metric: str) -> Callable[[int], Array]:
     line = points[:, 0]
     # All these distances are powers of one number on a line, many times faster to compute.
     return lambda point: np.square(line - line[point]) if metric == "sqeuclidean" else np.abs(line - line[point])
+
+
+class Gathering:
+    """Kernels on their way into a stack: thin factors one below the other in large arrays, and matrices."""
+
+    def __init__(self, basis: Any, tolerance: float) -> None:
+        self._basis, self._tolerance = basis, tolerance  # which samples are the basis points; a slice if all of them
+        self._array = np.empty((0, 0))
+        self._ends, self._positions = [0], list[int]()
+        self._forms: list[Form] = []
+        self._places: list[list[int]] = []
+
+    def add_factor(self, position: int, factor: Array) -> None:
+        """Copy the factor of the kernel at a position of the stack. Shapes: factor (rank, n_samples)."""
+        rank, n_samples = factor.shape
+        if not self._array.size or self._ends[-1] + rank > len(self._array):
+            self._close()
+            self._array = np.empty((max(rank, _FACTOR_NUMBERS // n_samples), n_samples))
+        self._array[self._ends[-1] : self._ends[-1] + rank] = factor
+        self._ends.append(self._ends[-1] + rank)
+        self._positions.append(position)
+
+    def add_matrix(self, position: int, matrix: npt.NDArray[Any], *, symmetric: bool | None = None) -> None:
+        """
+        Hold the matrix of the kernel at a position of the stack; without a word on its symmetry, it may be thin.
+
+        Shapes: matrix (n_samples, n_basis).
+        """
+        if symmetric is None:
+            square = matrix.shape[0] == matrix.shape[1]
+            factor = compressed(matrix, self._tolerance) if square and isinstance(self._basis, slice) else None
+            if factor is not None:
+                self.add_factor(position, factor)
+                return
+            symmetric = asymmetry(matrix) == 0.0
+        self._forms.append(hold(matrix, self._tolerance, symmetric=symmetric))
+        self._places.append([position])
+
+    def stack(self) -> FactoredStack:
+        """Return the stack of all kernels."""
+        self._close()
+        return FactoredStack(self._forms, self._places)
+
+    def _close(self) -> None:
+        """Make a form of the factors in an array; its other rows never cost memory."""
+        if self._positions:
+            left = self._array[: self._ends[-1]]
+            right = left if isinstance(self._basis, slice) else np.ascontiguousarray(left[:, self._basis])
+            self._forms.append(ThinFactors(left, right, np.array(self._ends[1:], dtype=np.intp)))
+            self._places.append(self._positions)
+        self._array, self._ends, self._positions = np.empty((0, 0)), [0], []

@@ -10,10 +10,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from bemkl.arrays import Array, refuse_out_of_range, standard_moments
-from bemkl.kernels.registry import NAMED, NUMERIC, SEQUENCES
+from bemkl.kernels.forms.protocol import LARGE_KERNELS
 from bemkl.kernels.scaling import SCALINGS, Scaling, Summary
-from bemkl.kernels.specs import Member
-from bemkl.kernels.stack import LARGE_KERNELS
+from bemkl.kernels.specs import NAMED, NUMERIC, SEQUENCES, Member
 from bemkl.kernels.views import Samples, split_missing
 
 Distances = dict[str, Array]

@@ -11,8 +11,9 @@ from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
 from bemkl.arrays import explained, real_array, refuse_out_of_range
-from bemkl.kernels.factored import FactoredStack, Gathering
-from bemkl.kernels.stack import LARGE_KERNELS, DenseStack
+from bemkl.kernels.building import Gathering
+from bemkl.kernels.forms.protocol import LARGE_KERNELS
+from bemkl.kernels.stack import DenseStack, FactoredStack
 from bemkl.kernels.views import is_views
 
 Index = npt.NDArray[np.intp]

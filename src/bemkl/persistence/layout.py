@@ -31,9 +31,8 @@ from bemkl.inference import (
     Probit,
     SemiSupervisedProbit,
 )
-from bemkl.inference.covariances import JointCovariance
 from bemkl.inference.matrices import Dense, LowRank, Symmetric
-from bemkl.inference.moments import Marginals, SpikesAndSlabs, TruncatedNormals, WeightMoments
+from bemkl.inference.moments import JointCovariance, Marginals, SpikesAndSlabs, TruncatedNormals, WeightMoments
 from bemkl.inference.protocols import Likelihood, WeightPosterior
 from bemkl.inference.sample_weights import SampleWeights
 from bemkl.inference.weights.free import FreeWeights

@@ -14,7 +14,7 @@ from sklearn.gaussian_process import kernels as gp_kernels
 from sklearn.utils.validation import check_is_fitted
 
 from bemkl.exceptions import ModelFileError
-from bemkl.kernels.registry import kernel_functions
+from bemkl.kernels.specs import kernel_functions
 from bemkl.persistence.archive import read_content, read_parts
 from bemkl.persistence.conformity import check_model, forget_computed
 from bemkl.persistence.header import class_name, read_header

@@ -14,7 +14,7 @@ from bemkl.estimators.tasks import FittedTask
 from bemkl.inference import FittedBlock
 from bemkl.kernels import KernelBank
 from bemkl.kernels.groups import FittedGroup
-from bemkl.kernels.registry import NAMED, KernelFunction, find_kernel
+from bemkl.kernels.specs import NAMED, KernelFunction, find_kernel
 
 
 def _function_is_known(function: KernelFunction) -> bool:
