@@ -11,9 +11,9 @@ import numpy as np
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma, Precision, Priors
-from bemkl.inference.intermediate import Intermediate
 from bemkl.inference.matrices import Symmetric, is_dense
 from bemkl.inference.moments import PairContext, WeightMoments
+from bemkl.inference.pair import Intermediate, Kernels, SampleWeights
 from bemkl.inference.protocols import AnyLikelihood, Likelihood, Stack, WeightPosterior, require_plug_in
 from bemkl.inference.rows import (
     InMemory,
@@ -30,7 +30,6 @@ from bemkl.inference.rows import (
     rescale,
     retarget,
 )
-from bemkl.inference.sample_weights import Kernels, SampleWeights
 
 ASYMMETRY_TOLERANCE = 1e-6
 """Largest relative difference across the diagonal of a square training kernel."""

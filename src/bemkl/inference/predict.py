@@ -12,9 +12,9 @@ from bemkl._numerics.threads import one_pool
 from bemkl.arrays import Array, whole_number
 from bemkl.inference.block import BlockPosterior
 from bemkl.inference.moments import WeightMoments
+from bemkl.inference.pair import NEEDS_ROOT
 from bemkl.inference.problem import Problem
 from bemkl.inference.protocols import AnyLikelihood, Rule, Stack, require_plug_in
-from bemkl.inference.sample_weights import NEEDS_ROOT
 from bemkl.inference.state import State, check_fit
 
 Whitener = Callable[[Array], Array]

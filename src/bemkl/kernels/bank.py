@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bemkl._numerics.threads import one_pool
 from bemkl.alignment import Ids, is_default, text_of
 from bemkl.arrays import Array, fraction
-from bemkl.kernels.building import Builder, build_matrices
-from bemkl.kernels.groups import FittedGroup, learn_group
+from bemkl.kernels.groups import Builder, FittedGroup, build_matrices, learn_group
 from bemkl.kernels.kernel_stack import KernelStack
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical

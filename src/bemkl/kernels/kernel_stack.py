@@ -11,9 +11,8 @@ from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
 from bemkl.arrays import explained, real_array, refuse_out_of_range
-from bemkl.kernels.building import Gathering
 from bemkl.kernels.forms.protocol import LARGE_KERNELS
-from bemkl.kernels.stack import DenseStack, FactoredStack
+from bemkl.kernels.stack import DenseStack, FactoredStack, Gathering
 from bemkl.kernels.views import is_views
 
 Index = npt.NDArray[np.intp]

@@ -11,11 +11,15 @@ import numpy.typing as npt
 from bemkl._numerics.linalg import sum_of_squares
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array, real_array, refuse_out_of_range
-from bemkl.kernels.forms import Form
+from bemkl.kernels.cholesky import compressed
+from bemkl.kernels.forms import Form, ThinFactors, hold
 from bemkl.kernels.forms.protocol import LARGE_KERNELS, asymmetry
 
 _LEAST = 0.02
 """Share of a rough sum that the smallest kernels have together, which are left out."""
+
+_FACTOR_NUMBERS = 2**20
+"""Numbers in an array of factors: enough for few calls, and for large pages of memory, which cost less."""
 
 
 class DenseStack:
@@ -285,3 +289,54 @@ class FactoredStack:
         for positions, form in self._forms:
             result[positions] = form.rows(chosen)
         return result
+
+
+class Gathering:
+    """Kernels on their way into a stack: thin factors one below the other in large arrays, and matrices."""
+
+    def __init__(self, basis: Any, tolerance: float) -> None:
+        self._basis, self._tolerance = basis, tolerance  # which samples are the basis points; a slice if all of them
+        self._array = np.empty((0, 0))
+        self._ends, self._positions = [0], list[int]()
+        self._forms: list[Form] = []
+        self._places: list[list[int]] = []
+
+    def add_factor(self, position: int, factor: Array) -> None:
+        """Copy the factor of the kernel at a position of the stack. Shapes: factor (rank, n_samples)."""
+        rank, n_samples = factor.shape
+        if not self._array.size or self._ends[-1] + rank > len(self._array):
+            self._close()
+            self._array = np.empty((max(rank, _FACTOR_NUMBERS // n_samples), n_samples))
+        self._array[self._ends[-1] : self._ends[-1] + rank] = factor
+        self._ends.append(self._ends[-1] + rank)
+        self._positions.append(position)
+
+    def add_matrix(self, position: int, matrix: npt.NDArray[Any], *, symmetric: bool | None = None) -> None:
+        """
+        Hold the matrix of the kernel at a position of the stack; without a word on its symmetry, it may be thin.
+
+        Shapes: matrix (n_samples, n_basis).
+        """
+        if symmetric is None:
+            square = matrix.shape[0] == matrix.shape[1]
+            factor = compressed(matrix, self._tolerance) if square and isinstance(self._basis, slice) else None
+            if factor is not None:
+                self.add_factor(position, factor)
+                return
+            symmetric = asymmetry(matrix) == 0.0
+        self._forms.append(hold(matrix, self._tolerance, symmetric=symmetric))
+        self._places.append([position])
+
+    def stack(self) -> FactoredStack:
+        """Return the stack of all kernels."""
+        self._close()
+        return FactoredStack(self._forms, self._places)
+
+    def _close(self) -> None:
+        """Make a form of the factors in an array; its other rows never cost memory."""
+        if self._positions:
+            left = self._array[: self._ends[-1]]
+            right = left if isinstance(self._basis, slice) else np.ascontiguousarray(left[:, self._basis])
+            self._forms.append(ThinFactors(left, right, np.array(self._ends[1:], dtype=np.intp)))
+            self._places.append(self._positions)
+        self._array, self._ends, self._positions = np.empty((0, 0)), [0], []

@@ -31,10 +31,10 @@ from bemkl.inference import (
     Probit,
     SemiSupervisedProbit,
 )
-from bemkl.inference.matrices import Dense, LowRank, Symmetric
+from bemkl.inference.matrices import Dense, LowRank
 from bemkl.inference.moments import JointCovariance, Marginals, SpikesAndSlabs, TruncatedNormals, WeightMoments
+from bemkl.inference.pair import SampleWeights
 from bemkl.inference.protocols import Likelihood, WeightPosterior
-from bemkl.inference.sample_weights import SampleWeights
 from bemkl.inference.weights.free import FreeWeights
 from bemkl.inference.weights.pooled import PooledWeights
 from bemkl.inference.weights.spike_slab import SpikeSlabWeights
@@ -50,7 +50,6 @@ PLUG_INS: dict[Any, tuple[type, ...]] = {
     Marginals: (SpikesAndSlabs, TruncatedNormals),
     Scaling: (Centred, Divided, Spherical),
     Source: (BankSource, PrecomputedSource),
-    Symmetric: (Dense, LowRank),
     WeightPosterior: (FreeWeights, PooledWeights, SpikeSlabWeights),
 }
 """What stands in fields whose type is a protocol."""

@@ -10,8 +10,8 @@ import numpy as np
 from bemkl._numerics.linalg import add_products
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
-from bemkl.inference.intermediate import PerOutput, Spread, optimal_spread
 from bemkl.inference.moments import PairContext, Profile
+from bemkl.inference.pair import PerOutput, Spread, optimal_spread
 
 _ACROSS = 0.5
 _ENOUGH = 32

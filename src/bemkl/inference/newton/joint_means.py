@@ -13,12 +13,11 @@ import numpy.typing as npt
 from bemkl._numerics.linalg import Cholesky, SingleCholesky, add_times
 from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.inference.block import BlockState, PairStep
-from bemkl.inference.intermediate import Intermediate
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.newton.coupling import Coupling
 from bemkl.inference.newton.steps import RELAXATION, Kept, Look, Solve, Steps, finish_group, look
+from bemkl.inference.pair import Intermediate, SampleWeights, sample_factor
 from bemkl.inference.rows import MeanSums, Part, Rows, TargetSums, sums_of
-from bemkl.inference.sample_weights import SampleWeights, sample_factor
 
 _MANY = 128
 """Samples from which exact steps cost more than they gain."""
