@@ -295,11 +295,6 @@ class Evidence:
         self._here = here
 
     @property
-    def output_precision(self) -> Array:
-        """Expected precisions of the targets, shape (n_outputs,)."""
-        return self._here.tau
-
-    @property
     def bias_precision(self) -> Array:
         """Precision that the samples give each bias, shape (n_outputs,)."""
         precision: Array = self._here.tau * self._here.intermediate.n_samples

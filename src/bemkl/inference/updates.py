@@ -16,6 +16,7 @@ from bemkl.inference.problem import Problem
 from bemkl.inference.state import State
 
 _LARGEST = 8.0
+"""Most that a step of the scale multiplies or divides by."""
 
 Update = Callable[[Problem, State], State]
 
