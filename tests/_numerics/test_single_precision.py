@@ -50,14 +50,14 @@ def single_precision(monkeypatch):
     monkeypatch.setattr(joint_means, "_LARGE", 100)
 
 
-def fit(spread=0.0):
-    """Fit kernels whose columns differ in size by powers of ten."""
+def fit(spread=0.0, size=1.0, **settings):
+    """Fit kernels of some size, whose columns differ in size by powers of ten."""
     X = np.random.default_rng(1).normal(size=(130, 3))
     columns = [X[:, m : m + 1] for m in range(3)]
     kernels = np.stack([gaussian(column, column, width) for column in columns for width in (1.0, 2.0)])
     y = np.where(X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.0, 1.0, -1.0)
-    block = Block(DenseStack(kernels * np.logspace(0.0, spread, 130)), Probit(y), landmarks=True)
-    return ascend(Problem([block], pair=NewtonMeans(), weights=NewtonWeights()), tol=1e-12)
+    block = Block(DenseStack(size * kernels * np.logspace(0.0, spread, 130)), Probit(y), landmarks=True)
+    return ascend(Problem([block], pair=NewtonMeans(), weights=NewtonWeights()), **{"tol": 1e-12, **settings})
 
 
 @pytest.mark.parametrize("spread", [0.0, -30.0])
@@ -69,6 +69,14 @@ def test_a_fit_ends_where_double_precision_ends(spread, monkeypatch):
     assert single.lower_bounds[0] != double.lower_bounds[0]
     assert_allclose(single.lower_bound, double.lower_bound, rtol=1e-10)
     assert_allclose(single.state.weights.mean, double.state.weights.mean, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e-10, 1e25, 1e45])
+def test_kernels_that_single_precision_cannot_hold(size, monkeypatch):
+    single = fit(size=size, max_iter=3, tol=None)
+    monkeypatch.setattr(joint_means, "_LARGE", np.inf)
+    double = fit(size=size, max_iter=3, tol=None)
+    assert_allclose(single.lower_bounds, double.lower_bounds, rtol=1e-3)
 
 
 def test_a_fit_that_single_precision_cannot_help(monkeypatch):

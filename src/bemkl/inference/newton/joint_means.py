@@ -294,7 +294,7 @@ def keep(
     if kept is not None and np.array_equal(kept.weights, weights):
         combined = kept.combined
     else:
-        combined = np.divide(part.stack.combine_roughly(weights), sizes, dtype=kind, casting="same_kind")
+        combined = (part.stack.combine_roughly(weights) / sizes).astype(kind, copy=False)
     if kept is not None:
         along = np.where(serving[:, None], kept.along, along)
     return replace(part, kept=Kept(along, weights, combined)), None
