@@ -186,6 +186,8 @@ def _loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array
     return loss
 
 
+Floating = np.floating[Any]
+
 _NAME = "sample weights"
 _LARGE = 256
 """Basis points from which single precision saves time."""
@@ -228,6 +230,36 @@ def _close(old: Array, new: Array) -> npt.NDArray[np.bool_]:
     return close
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Systems:
+    """The approximate systems of all outputs, from rows that have kept the combined kernel."""
+
+    rows: Rows  # rows after `keep`
+    gram: Array  # (n_basis, n_basis): sum of the squared kernels
+    sizes: Array  # (n_basis,): what the columns of the combined kernel were divided by
+    most: Array  # (n_outputs,): numbers that the factors of samples are hardly larger than
+    across: Array  # (n_outputs,): the factors κ
+    sample_precision: Array  # (n_outputs, n_basis): expected precisions of the sample weights
+
+    def matrices(self, outputs: npt.NDArray[np.intp], kind: type[Floating]) -> Iterator[Array]:
+        """Sum the systems of some outputs, the squares of the combined kernel in single or double precision."""
+        _, sums = self.rows.run(weigh, outputs, self.most[outputs], kind)
+        for o, total in zip(outputs, sums, strict=True):
+            system = np.multiply(total, self.most[o] * self.sizes, dtype=np.float64)
+            system *= self.sizes[:, None]
+            add_times(system[None], self.across[o : o + 1], self.gram[None])
+            system.flat[:: len(system) + 1] += self.sample_precision[o]
+            yield system
+
+    def solvers(self, outputs: slice) -> list[Solve]:
+        """Factor the systems of some outputs: large ones in single precision, unless that is not enough."""
+        numbers = np.arange(len(self.across))[outputs]
+        if len(self.gram) >= _LARGE:
+            with suppress(np.linalg.LinAlgError):
+                return [SingleCholesky.of(system, _NAME).solve for system in self.matrices(numbers, np.float32)]
+        return [Cholesky.of(system, _NAME, overwrite=True).solve for system in self.matrices(numbers, np.float64)]
+
+
 Solvers = Callable[[slice], Sequence[Solve]]
 """Maps some outputs to their solvers."""
 
@@ -245,45 +277,27 @@ def combined_kernel(
     """
     last, context, gram = here.helper, coupling.context, here.block.kernels.gram
     weights, across, lam = context.weights.mean, coupling.across, context.sample_precision
-    upsilon, tau = context.intermediate_precision, context.output_precision
     serving = np.zeros(here.n_outputs, dtype=bool)
     if last is not None and last.has_same_kernel(coupling, seen):
         serving, weights = last.serves(coupling, seen), last.weights
         across, lam = np.where(serving, last.across, across), np.where(serving[:, None], last.sample_precision, lam)
         if serving.all() and last.solvers is not None:
             return rows, last.solvers.__getitem__, last
-    kind: type[np.floating[Any]] = np.float32 if len(gram) >= _LARGE else np.float64
-    # No entry of a column of the combined kernel is larger than its size, and hardly a factor larger than the most.
+    # No entry of a column of the combined kernel is larger than its size.
     sizes = np.linalg.norm(weights) * np.sqrt(gram.diagonal())
     sizes[sizes == 0.0] = 1.0
-    most = upsilon * tau / (upsilon + tau * coupling.squared)
-    rows, _ = rows.run(keep, weights, serving, sizes, kind)
-
-    def systems(numbers: npt.NDArray[np.intp], kind: type[np.floating[Any]]) -> Iterator[Array]:
-        _, sums = rows.run(weigh, numbers, most[numbers], kind)
-        for o, total in zip(numbers, sums, strict=True):
-            system = np.multiply(total, most[o] * sizes, dtype=np.float64)
-            system *= sizes[:, None]
-            add_times(system[None], across[o : o + 1], gram[None])
-            system.flat[:: len(system) + 1] += lam[o]
-            yield system
-
-    def solvers(outputs: slice) -> list[Solve]:
-        numbers = np.arange(here.n_outputs)[outputs]
-        if kind is np.float32:
-            with suppress(np.linalg.LinAlgError):
-                return [SingleCholesky.of(system, _NAME).solve for system in systems(numbers, np.float32)]
-        return [Cholesky.of(system, _NAME, overwrite=True).solve for system in systems(numbers, np.float64)]
-
+    rows, _ = rows.run(keep, weights, serving, sizes, np.float32 if len(gram) >= _LARGE else np.float64)
+    most = 1.0 / (1.0 / context.output_precision + coupling.squared / context.intermediate_precision)
+    systems = Systems(rows, gram, sizes, most, across, lam)
     if not together:
-        return rows, solvers, CombinedKernel(weights, across, lam, None)
+        return rows, systems.solvers, CombinedKernel(weights, across, lam, None)
     known = [] if last is None or last.solvers is None else last.solvers
-    whole = [known[o] if known and serving[o] else solvers(slice(o, o + 1))[0] for o in range(here.n_outputs)]
+    whole = [known[o] if known and serving[o] else systems.solvers(slice(o, o + 1))[0] for o in range(here.n_outputs)]
     return rows, whole.__getitem__, CombinedKernel(weights, across, lam, whole)
 
 
 def keep(
-    part: Part, weights: Array, serving: npt.NDArray[np.bool_], sizes: Array, kind: type[np.floating[Any]]
+    part: Part, weights: Array, serving: npt.NDArray[np.bool_], sizes: Array, kind: type[Floating]
 ) -> tuple[Part, None]:
     """
     Note what the systems are made of: what it was for outputs that it serves, the current factors for others.
@@ -301,7 +315,7 @@ def keep(
 
 
 def weigh(
-    part: Part, numbers: npt.NDArray[np.intp], most: Array, kind: type[np.floating[Any]]
+    part: Part, numbers: npt.NDArray[np.intp], most: Array, kind: type[Floating]
 ) -> tuple[Part, tuple[npt.NDArray[Any], ...]]:
     """
     Sum the squares of the combined kernel, for some outputs with the factors of their samples over the largest.
