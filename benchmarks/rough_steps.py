@@ -32,7 +32,7 @@ from bemkl.inference import (
     Probit,
     Problem,
     ascend,
-    sample_weights,
+    pair,
 )
 from bemkl.inference.newton import joint_means
 
@@ -96,9 +96,9 @@ def counted(problem: Problem) -> tuple[Any, Counter[str]]:
 
         return call
 
-    factor, solver = sample_weights.precision_factor, joint_means.weigh
+    factor, solver = pair.precision_factor, joint_means.weigh
     with (
-        patch.object(sample_weights, "precision_factor", counting("a", factor)),
+        patch.object(pair, "precision_factor", counting("a", factor)),
         patch.object(joint_means, "weigh", counting("p", solver)),
     ):
         return ascend(problem), counts

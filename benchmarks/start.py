@@ -20,7 +20,7 @@ from relaxation import MOST, sweeps, table
 
 from bemkl.distributions import PointMass
 from bemkl.inference import DENSE, SPARSE, Block, NewtonMeans, NewtonWeights, Priors, Probit, Problem, ascend
-from bemkl.inference.scale import starting_scale
+from bemkl.inference.state import starting_scale
 from bemkl.inference.weights.free import FreeWeights
 
 CASES = (("dense", 1.0), ("dense", 0.1), ("dense", 0.01), ("sparse", 1.0), ("sparse", 0.1), ("sparse", 0.01))

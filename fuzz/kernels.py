@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bemkl.kernels.registry import NAMED, find_kernel
+from bemkl.kernels.specs import NAMED, find_kernel
 from fuzz.draws import Draw
 from fuzz.values import Array
 

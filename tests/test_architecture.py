@@ -82,25 +82,21 @@ ARROWS = {
 # Within the inference: each file knows only the ones before it.
 INFERENCE_ORDER = [
     "matrices",
-    "covariances",
-    "priors",
     "moments",
     "protocols",
     "rows",
-    "sample_weights",
-    "intermediate",
+    "pair",
     "block",
-    "strategies",
     "plain",
     "newton",
     "weights",
     "likelihoods",
     "problem",
     "state",
-    "scale",
     "updates",
     "bound",
     "engine",
+    "fitted",
     "predict",
 ]
 PLUG_INS = {"plain", "likelihoods"}

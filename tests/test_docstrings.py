@@ -6,8 +6,8 @@ import pytest
 from numpydoc.validate import validate
 from test_docs import documented
 
+from bemkl.inference.problem import PairStrategy, WeightStrategy
 from bemkl.inference.protocols import Likelihood, Stack
-from bemkl.inference.strategies import PairStrategy, WeightStrategy
 
 # Checks that are not made, and why.
 IGNORED = {

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from bemkl.kernels.registry import NAMED
+from bemkl.kernels.specs import NAMED
 from fuzz import api, arguments, commands, files, kernels, options, problems, records, refusals, session, shrink
 from fuzz.judge import FaultError, judge_answers, judge_fit
 from fuzz.outcomes import Outcome

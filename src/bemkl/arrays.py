@@ -156,3 +156,18 @@ def whole_number(name: str, value: Any, *, least: int, most: int | None = None) 
         end = "" if most is None else f" and at most {most}"
         raise ValueError(f"{name}: expected a whole number of at least {least}{end}, got {value!r}.")
     return int(value)
+
+
+def outputs_first(name: str, values: npt.ArrayLike) -> Array:
+    """
+    Check targets and give every output a row of its own.
+
+    Shapes: values (n_samples,) or (n_samples, n_outputs); returns (n_outputs, n_samples).
+    """
+    array = finite_array(name, values)
+    if array.ndim not in (1, 2) or 0 in array.shape:
+        raise ValueError(
+            f"{name}: expected shape (n_samples,) or (n_samples, n_outputs), got {array.shape}. "
+            "Put samples in rows and outputs in columns."
+        )
+    return np.array(np.atleast_2d(array.T), order="C")

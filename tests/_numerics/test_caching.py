@@ -4,7 +4,7 @@ import pickle
 from dataclasses import dataclass, replace
 from threading import Barrier, Event, Thread
 
-from bemkl._numerics.caching import lazy_property
+from bemkl._numerics.threads import lazy_property
 
 
 @dataclass(frozen=True)

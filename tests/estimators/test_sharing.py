@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, shared_kernels
 from bemkl.estimators import sources
 from bemkl.estimators.sharing import Memo, key_of, room_for
-from bemkl.kernels.registry import NAMED
+from bemkl.kernels.specs import NAMED
 
 X, Y = load_wine(return_X_y=True)
 X, Y = np.ascontiguousarray(X[::2, :4]), Y[::2]

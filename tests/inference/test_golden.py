@@ -6,7 +6,7 @@ from golden_cases import NAMES, Case
 from problems import rows_of
 
 from bemkl.inference import lower_bound_terms, predict, sweep
-from bemkl.inference.sample_weights import precision_factor
+from bemkl.inference.pair import precision_factor
 
 
 def assert_close(found, expected, what, tolerance=1e-8):

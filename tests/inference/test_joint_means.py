@@ -28,8 +28,8 @@ from bemkl.inference import (
 from bemkl.inference.newton.coupling import _ENOUGH, Coupling, Samples
 from bemkl.inference.newton.joint_means import _loss_of_staying
 from bemkl.inference.newton.steps import Steps, dot, look
+from bemkl.inference.pair import sample_factor
 from bemkl.inference.rows import predictor, put
-from bemkl.inference.sample_weights import sample_factor
 from bemkl.inference.updates import sweep_updates
 from bemkl.kernels import DenseStack
 

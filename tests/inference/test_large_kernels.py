@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec
-from bemkl._numerics.linalg import Cholesky
+from bemkl._numerics.linalg import Cholesky, RootFactor
 from bemkl.inference import Block, Gaussian, JointMeans, NewtonMeans, Plain, Priors, Problem, run
-from bemkl.inference.sample_weights import NEEDS_ROOT, RootFactor, scale_ratio
+from bemkl.inference.pair import NEEDS_ROOT, scale_ratio
 from bemkl.kernels import DenseStack
 
 

@@ -25,8 +25,9 @@ from bemkl.inference import (
     predict,
     run,
 )
-from bemkl.inference.covariances import JointCovariance, JointPrecision, PerOutput
 from bemkl.inference.matrices import Dense, LowRank, gram, total
+from bemkl.inference.moments import JointCovariance, JointPrecision
+from bemkl.inference.pair import PerOutput
 from bemkl.kernels import DenseStack
 
 RNG = np.random.default_rng(0)

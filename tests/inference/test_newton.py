@@ -120,7 +120,7 @@ def test_newton_step_of_the_weights(name, monkeypatch):
     expected = weights.mean + 1.3 * np.linalg.solve(A, gradient)
     monkeypatch.setattr("bemkl.inference.weights.newton._ENOUGH", 1e-26)
     for solve, many in ((precision.inverse_and_logdet()[0].__matmul__, 200), (precision.solver().solve, 0)):
-        monkeypatch.setattr("bemkl.inference.strategies._MANY", many)
+        monkeypatch.setattr("bemkl.inference.block._MANY", many)
         found = newton_mean(weights, evidence, precision @ weights.mean, solve, 1.3)
         assert_allclose(found, expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
 

@@ -11,7 +11,7 @@ from problems import assert_no_update_falls, random_kernels, rows_of
 
 from bemkl.distributions import Gamma, PointMass
 from bemkl.inference import Block, Gaussian, JointMeans, Plain, Priors, Probit, Problem, State, initialise, run
-from bemkl.inference.covariances import JointCovariance
+from bemkl.inference.moments import JointCovariance
 from bemkl.inference.state import handed_over
 from bemkl.kernels import DenseStack
 

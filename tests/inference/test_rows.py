@@ -33,6 +33,7 @@ from bemkl.inference import (
     run,
 )
 from bemkl.inference.matrices import Dense
+from bemkl.inference.newton import joint_means
 from bemkl.inference.predict import fitted_block
 from bemkl.inference.rows import InMemory, Part, total
 from bemkl.inference.updates import sweep_updates
@@ -153,6 +154,15 @@ def assert_sums_are_same(found, expected):
     for one, other in zip(found.intermediate.sums.scatter, expected.intermediate.sums.scatter, strict=True):
         assert_allclose(np.asarray(one), np.asarray(other), rtol=0.0, atol=CLOSE * np.abs(np.asarray(other)).max() * 10)
     assert_allclose(found.targets.total, expected.targets.total, rtol=0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["binary", "labels", "regression"])
+def test_parts_in_single_precision(kind, monkeypatch):
+    """With a preconditioner in single precision, paths are the same but for its rounding."""
+    monkeypatch.setattr(joint_means, "_LARGE", 30)
+    whole = problem_of(kind)
+    one, other = (run(p, max_iter=3, tol=None) for p in (whole, in_parts(whole, CUTS["seven parts"])))
+    assert_allclose(other.lower_bounds, one.lower_bounds, rtol=1e-5)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

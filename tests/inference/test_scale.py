@@ -28,8 +28,8 @@ from bemkl.inference import (
     sweep,
 )
 from bemkl.inference.rows import mean_sums, predictor
-from bemkl.inference.scale import _root, _scaled, update_scale
 from bemkl.inference.state import starting_scale
+from bemkl.inference.updates import _root, _scaled, update_scale
 from bemkl.kernels import DenseStack, paper_bank
 
 

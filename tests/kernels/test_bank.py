@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bemkl import BEMKLClassifier, load_model, save_model
 from bemkl.kernels import KernelBank, KernelSpec, gaussian, linear, paper_bank, polynomial, spectrum, spherical
-from bemkl.kernels.registry import NAMED, find_kernel
+from bemkl.kernels.specs import NAMED, find_kernel
 
 COLUMNS = ["height", "weight", "age"]
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 
 from bemkl import BEMKLClassifier, KernelBank, KernelSpec, paper_bank
-from bemkl.kernels import building, compiled
+from bemkl.kernels import cholesky, groups
 from bemkl.kernels.scaling import SCALINGS
 
 RNG = np.random.default_rng(0)
@@ -23,7 +23,7 @@ class TestBank:
         """The same kernels, only slower."""
         bank = paper_bank()
         found = bank.fit_factored(X)
-        monkeypatch.setattr(compiled, "installed", lambda: False)
+        monkeypatch.setattr(cholesky, "installed", lambda: False)
         expected = bank.fit_factored(X)
         assert_allclose(matrices(found), matrices(expected), atol=1e-11)
         assert abs(found.n_values - expected.n_values) < 0.01 * expected.n_values
@@ -113,7 +113,7 @@ class TestBank:
     @pytest.mark.parametrize("together", [1, 2**21])
     def test_forms_are_chosen_kernel_by_kernel(self, together, monkeypatch):
         """Thin factors between matrices, those of a user's function too; matrices are computed any number together."""
-        monkeypatch.setattr(building, "_NUMBERS", together)
+        monkeypatch.setattr(groups, "_MATRIX_NUMBERS", together)
         bank = KernelBank(
             [
                 KernelSpec("gaussian", "all", {"width": [0.02, 1.0, 0.03, 0.04]}),

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bemkl.kernels import compiled, gaussian
-from bemkl.kernels.cholesky import by_columns, compressed, pivoted_cholesky
-from bemkl.kernels.compiled import compiled_growth, has_loop
-from bemkl.kernels.registry import NAMED
+from bemkl.kernels import cholesky, gaussian
+from bemkl.kernels.cholesky import by_columns, compiled_growth, compressed, has_loop, pivoted_cholesky
+from bemkl.kernels.specs import NAMED
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(60, 3))
@@ -116,7 +115,7 @@ class TestCompiledLoops:
     def test_kernels_without_a_loop(self, monkeypatch):
         assert has_loop("gaussian")
         assert not has_loop("matern")
-        monkeypatch.setattr(compiled, "installed", lambda: False)
+        monkeypatch.setattr(cholesky, "installed", lambda: False)
         assert not has_loop("gaussian")
 
     @pytest.mark.parametrize(

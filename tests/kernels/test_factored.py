@@ -13,9 +13,9 @@ from sklearn.datasets import load_breast_cancer
 
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, paper_bank, stack_kernels
 from bemkl.inference import NewtonMeans, NewtonWeights, run
-from bemkl.kernels import FactoredStack, factored, gaussian
-from bemkl.kernels.factored import Gathering
+from bemkl.kernels import FactoredStack, gaussian
 from bemkl.kernels.forms import Full, ThinFactors
+from bemkl.kernels.stack import Gathering
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(60, 3))
@@ -117,7 +117,7 @@ class TestGathering:
     @pytest.mark.parametrize("numbers", [1, 10 * 30, 2**20])
     def test_factors(self, numbers, basis, monkeypatch):
         """The same kernels wherever the arrays end; what is added may be written over afterwards."""
-        monkeypatch.setattr(factored, "_NUMBERS", numbers)
+        monkeypatch.setattr("bemkl.kernels.stack._FACTOR_NUMBERS", numbers)
         gathering, place = Gathering(basis, 1e-10), np.empty((12, 30))
         for position, factor in zip((2, 0, 3, 4, 1), FACTORS, strict=True):
             place[: len(factor)] = factor

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bemkl._numerics import threads
+from bemkl._numerics.linalg import sum_of_squares
 from bemkl.kernels import DenseStack
-from bemkl.kernels.stack import sum_of_squares
 
 
 class TestDenseStack:

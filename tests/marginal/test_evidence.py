@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from marginal.problems import (
+from marginal_problems import (
     EQUAL,
     LIKELIHOODS,
     MATRICES,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from marginal.problems import BY_LANDMARKS, COLUMNS, KERNELS, MATRICES, RNG, ROWS, N
+from marginal_problems import BY_LANDMARKS, COLUMNS, KERNELS, MATRICES, RNG, ROWS, N
 from numpy.testing import assert_allclose
 
 from bemkl.kernels import DenseStack

@@ -269,7 +269,7 @@ class TestNames:
         [
             ("FunctionNode", "os.system"),
             ("FunctionNode", "builtins.eval"),
-            ("FunctionNode", "bemkl.kernels.registry.find_kernel"),
+            ("FunctionNode", "bemkl.kernels.specs.find_kernel"),
             ("FunctionNode", "bemkl.kernels.bank.KernelBank"),
             ("TypeNode", "subprocess.Popen"),
             ("TypeNode", "bemkl.kernels.bank.KernelBank"),
@@ -289,7 +289,7 @@ class TestNames:
             ("LossNode", "sklearn._loss._loss.CyPinballLoss"),
             ("TreeNode", "sklearn.tree._tree.Tree"),
             ("ConstructorFromReduceNode", "numpy.ndarray"),
-            ("ConstructorFromReduceNode", "bemkl.kernels.registry.find_kernel"),
+            ("ConstructorFromReduceNode", "bemkl.kernels.specs.find_kernel"),
             ("ConstructorFromReduceNode", "bemkl.estimators.fitting.ThreadPoolExecutor"),
             ("ConstructorFromReduceNode", "sklearn.gaussian_process.kernels.namedtuple"),
             ("ConstructorFromReduceNode", "sklearn.metrics.pairwise.partial"),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.blas import daxpy, dger, dtrmm
-from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri
+from scipy.linalg import qr, solve_triangular
+from scipy.linalg.blas import daxpy, dger, dsyrk, dtrmm
+from scipy.linalg.lapack import dlauum, dpotrf, dpotrs, dtrtri, spotrf, spotrs
 
+from bemkl._numerics.threads import one_thread_is_enough
 from bemkl.arrays import Array
 
 _JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+_RIDGES = (1e-5, 1e-4)
 _REFINEMENTS = 2
 _BLOCK = 128
 _LEAF = 64
@@ -83,6 +86,108 @@ class Cholesky:
         # Columns in LAPACK's order lie together, as the rows of the transpose do.
         diagonal: Array = np.vecdot(half.T, half.T)
         return diagonal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SingleCholesky:
+    """
+    Factor of a symmetric positive definite matrix in single precision, in half the time: enough for a preconditioner.
+
+    The matrix is scaled to a unit diagonal, to which 1e-5 is added, or 1e-4 for several thousand rows: rounding hides
+    what is smaller.
+    """
+
+    factor: npt.NDArray[np.float32]  # (n, n): lower triangular factor of the scaled matrix, in LAPACK's order
+    scale: Array  # (n,): what rows and columns were multiplied with
+
+    @classmethod
+    def of(cls, matrix: Array, name: str) -> SingleCholesky:
+        """Factor a matrix, or raise where single precision is not enough. Shapes: matrix (n, n)."""
+        scale, scaled = 1.0 / np.sqrt(_checked_diagonal(matrix, name)), np.empty(matrix.shape, np.float32)
+        for first in range(0, len(matrix), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            np.multiply(matrix[rows] * scale[rows, None], scale, out=scaled[rows], casting="same_kind")
+        for ridge in _RIDGES:
+            scaled.flat[:: len(scaled) + 1] = 1.0 + ridge
+            factor, failed = spotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
+            if not failed and np.isfinite(factor.diagonal()).all():
+                return cls(factor, scale)
+            # The other half of the matrix is still there.
+            mirror(scaled.T)
+        raise np.linalg.LinAlgError(f"the precision of the {name} is not positive definite in single precision.")
+
+    def solve(self, right: Array) -> Array:
+        """Solve a system with the matrix. Shapes: right (n,); returns (n,)."""
+        values = self.scale * right
+        size = float(np.abs(values).max()) or 1.0
+        solution, _ = spotrs(self.factor, (values / size).astype(np.float32), lower=1)
+        solved: Array = self.scale * (size * solution.astype(np.float64))
+        return solved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RootFactor:
+    r"""
+    Root of the precision of the sample weights from the stacked roots of its two parts, without their sum.
+
+    The precision is :math:`\Lambda + \upsilon\mathbf{C}` with the sum of squared kernels C. Once kernels are so large
+    that :math:`\upsilon\mathbf{C}` is 1e16 times as large as :math:`\Lambda`, nothing of the prior is left in their
+    sum, although it alone decides in the directions that no kernel sees.
+    """
+
+    triangle: Array  # (n_basis, n_basis): upper triangular factor of [√υ S Λ^{-1/2}; I], columns in order
+    order: npt.NDArray[np.intp]  # (n_basis,): the order of the columns
+    deviation: Array  # (n_basis,): prior deviations λ^{-1/2}
+
+    @classmethod
+    def of(cls, root: Array, diagonal: Array, scale: float) -> RootFactor:
+        """Factor a precision. Shapes: root (n_rows, n_basis), diagonal (n_basis,)."""
+        deviation = 1.0 / np.sqrt(diagonal)
+        triangle, order = qr_by_size(np.concatenate([np.sqrt(scale) * root * deviation, np.eye(len(diagonal))]))
+        return cls(triangle, order, deviation)
+
+    @property
+    def inverse_logdet(self) -> float:
+        """Log-determinant of the inverse."""
+        return 2.0 * float(np.log(self.deviation).sum() - np.log(np.abs(self.triangle.diagonal())).sum())
+
+    def solve(self, right: Array) -> Array:
+        """Solve a system with the precision. Shapes: right (n_basis,); returns (n_basis,)."""
+        half = solve_triangular(self.triangle, (self.deviation * right)[self.order], trans=1, check_finite=False)
+        solution = np.empty_like(right)
+        solution[self.order] = solve_triangular(self.triangle, half, check_finite=False)
+        return self.deviation * solution
+
+    def whitener(self) -> Callable[[Array], Array]:
+        """Return what multiplies rows with a root of the inverse, so that squared lengths are quadratic forms of it."""
+
+        def whiten(rows: Array) -> Array:
+            columns = (rows.reshape(-1, len(self.order)) * self.deviation)[:, self.order].T
+            white: Array = solve_triangular(self.triangle, columns, trans=1, check_finite=False).T
+            return white.reshape(rows.shape)
+
+        return whiten
+
+    def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
+        """Return the diagonal of the inverse. Shapes: returns (n_basis,)."""
+        inverse = solve_triangular(self.triangle, np.eye(len(self.triangle)), check_finite=False)
+        diagonal = np.empty(len(inverse))
+        diagonal[self.order] = np.vecdot(inverse, inverse)
+        return self.deviation**2 * diagonal
+
+
+def qr_by_size(matrix: Array) -> tuple[Array, npt.NDArray[np.intp]]:
+    """
+    Return the triangular factor of a matrix, with the order of its columns.
+
+    With rows from the largest to the smallest, and pivoting of columns, every row keeps its own digits (Cox and Higham,
+    Stability of Householder QR factorization for weighted least squares problems, 1998).
+
+    Shapes: matrix (n_rows, n_columns); returns triangle (min(n_rows, n_columns), n_columns), order (n_columns,).
+    """
+    largest_first = np.argsort(-np.abs(matrix).max(axis=1), kind="stable")
+    triangle, order = qr(matrix[largest_first], mode="r", pivoting=True, overwrite_a=True, check_finite=False)
+    return triangle[: min(matrix.shape)], order
 
 
 def inverse_and_logdet(matrix: Array, name: str, *, overwrite: bool = False) -> tuple[Array, float]:
@@ -213,3 +318,23 @@ def refined_solve(apply: Callable[[Array], Array], residual_of: Callable[[Array]
     for _ in range(_REFINEMENTS):
         solution = solution + apply(residual_of(solution))
     return solution
+
+
+def sum_of_squares(pieces: Iterable[Array], size: int) -> Array:
+    r"""
+    Sum the squares of matrices, :math:`\sum_k \mathbf{X}_k^\top \mathbf{X}_k`.
+
+    Shapes: pieces (n_rows, size); returns (size, size).
+    """
+    total = np.zeros((size, size))
+    if one_thread_is_enough(size):
+        for piece in pieces:
+            # One half, in place: NumPy fills both halves of a new matrix for each piece.
+            dsyrk(1.0, piece.T, beta=1.0, c=total.T, lower=1, overwrite_c=1)
+        mirror(total)
+        return total
+    # Only NumPy's library may have more threads than one.
+    product = np.empty_like(total)
+    for piece in pieces:
+        total += np.matmul(piece.T, piece, out=product)
+    return total

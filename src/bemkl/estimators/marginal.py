@@ -32,7 +32,6 @@ class Marginal:
                     f"{name}: the marginal posterior knows {shown}, got {value!r}. Choose that, or take "
                     'posterior="mean_field".'
                 )
-        self._real = estimator.weights == "free"
         self._sparse = estimator.kernel_prior == "sparse"
         self._observed, self._effort = targets.observed(), effort
         self._n_samples = targets.n_samples
@@ -59,7 +58,6 @@ class Marginal:
                 training,
                 self._observed,
                 find("function_prior", name, FUNCTION_PRIORS),
-                real=self._real and name != "sum",
                 sparse=self._sparse,
                 max_iter=self._effort.max_iter,
                 tol=self._effort.tol,

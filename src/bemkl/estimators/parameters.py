@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from bemkl.arrays import explained, finite_number, fraction, positive_number
 from bemkl.distributions import Gamma, PointMass, Precision
 from bemkl.inference import DENSE, SPARSE, NewtonMeans, Plain, Pooled, Priors
-from bemkl.inference.strategies import AnyWeightStrategy
+from bemkl.inference.problem import AnyWeightStrategy
 from bemkl.registry import WEIGHTS, find
 
 _LEAST, _MOST = 1e-20, 1e20

@@ -5,14 +5,15 @@ A `Problem` is a list of `Block` objects (kernels and a likelihood), priors and 
 applies it, `lower_bound_terms` takes the bound apart.
 """
 
+from bemkl.distributions import DENSE, SPARSE, Priors
 from bemkl.inference.block import Block, BlockPosterior
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.engine import FitResult, ascend, initialise, iterate, run, sweep
+from bemkl.inference.fitted import FittedBlock, Prediction
 from bemkl.inference.likelihoods import Gaussian, Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.newton.joint_means import JointMeans, NewtonMeans
 from bemkl.inference.plain import Plain
-from bemkl.inference.predict import FittedBlock, Prediction, fitted_block, predict
-from bemkl.inference.priors import DENSE, SPARSE, Priors
+from bemkl.inference.predict import fitted_block, predict
 from bemkl.inference.problem import Problem
 from bemkl.inference.state import Posterior, State
 from bemkl.inference.weights.factorized import Factorized

@@ -1,30 +1,35 @@
-"""One task: its samples with their kernels and labels or responses, and its posterior as the engine sees it."""
+"""One task: its samples with their kernels and labels or responses, its posterior, and what it says about weights."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from bemkl._numerics.caching import lazy_property
+from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma, Precision
-from bemkl.inference.intermediate import Intermediate
+from bemkl.distributions import Gamma, Precision, Priors
+from bemkl.inference.matrices import Symmetric, is_dense
 from bemkl.inference.moments import PairContext, WeightMoments
+from bemkl.inference.pair import Intermediate, Kernels, SampleWeights
 from bemkl.inference.protocols import AnyLikelihood, Likelihood, Stack, WeightPosterior, require_plug_in
 from bemkl.inference.rows import (
     InMemory,
+    InRows,
     Part,
+    ProfileSums,
     Rows,
     TargetSums,
+    curvature_matrix,
+    curve,
     deviations,
     gather_locations,
     observe,
     rescale,
     retarget,
 )
-from bemkl.inference.sample_weights import Kernels, SampleWeights
 
 ASYMMETRY_TOLERANCE = 1e-6
 """Largest relative difference across the diagonal of a square training kernel."""
@@ -268,3 +273,105 @@ def divided(precision: Precision, factor: float) -> Gamma:
     """Return the factor of a learned precision for variables that are multiplied by the root of a number."""
     assert isinstance(precision, Gamma), "a known precision has no scale to change"
     return Gamma(precision.shape, np.asarray(precision.scale) / factor)
+
+
+_MANY = 200
+"""Kernels from which some products with the rows cost less than the sum of their squares."""
+
+
+class Evidence:
+    """
+    The part of Eq. (4) that comes from one block.
+
+    Parameters
+    ----------
+    here : BlockState
+        The block.
+    """
+
+    __slots__ = ("_here",)
+
+    def __init__(self, here: BlockState) -> None:
+        self._here = here
+
+    @property
+    def bias_precision(self) -> Array:
+        """Precision that the samples give each bias, shape (n_outputs,)."""
+        precision: Array = self._here.tau * self._here.intermediate.n_samples
+        return precision
+
+    @property
+    def bias_kernel_precision(self) -> Array:
+        """Precision that links each bias with the kernel weights, shape (n_outputs, n_kernels)."""
+        precision: Array = self._here.tau[:, None] * self._here.intermediate.sums.total
+        return precision
+
+    @property
+    def kernel_precision(self) -> Symmetric:
+        """Precision that the samples give the kernel weights, of size n_kernels."""
+        return self._here.intermediate.second_moment(self._here.tau)
+
+    @property
+    def bias_pull(self) -> Array:
+        """Linear term of each bias, shape (n_outputs,)."""
+        pull: Array = self._here.tau * self._here.targets.total
+        return pull
+
+    @property
+    def kernel_pull(self) -> Array:
+        """Linear term of the kernel weights, shape (n_kernels,)."""
+        pull: Array = self._here.tau @ self._here.targets.pull
+        return pull
+
+    @property
+    def kernel_spread(self) -> Symmetric:
+        """The part of `kernel_precision` that comes from the covariances of the intermediate outputs."""
+        return self._here.intermediate.summed_spread(self._here.tau)
+
+    def profile(self, weights: WeightMoments) -> tuple[ProfileSums, Symmetric]:
+        """
+        Sum the derivatives of the bound in the predictor, with its targets at their optimum.
+
+        Parameters
+        ----------
+        weights : WeightMoments
+            Kernel weights and biases at whose means they are taken.
+
+        Returns
+        -------
+        sums : ProfileSums
+            The sums.
+        matrix : Symmetric of size n_kernels
+            Outer products of the intermediate outputs times the curvatures of their samples.
+        """
+        rows, sums = self._here.rows.run(curve, self._here.tau, weights.mean, weights.bias, False)
+        return sums, rows.run(curvature_matrix, is_dense(self.kernel_spread))[1]
+
+    def missing(self, weights: WeightMoments) -> tuple[ProfileSums, Symmetric | InRows]:
+        """
+        Return the same, with curvatures counted from the precision of the targets down.
+
+        Parameters
+        ----------
+        weights : WeightMoments
+            Kernel weights and biases at whose means they are taken.
+
+        Returns
+        -------
+        sums : ProfileSums
+            The sums.
+        matrix : Symmetric of size n_kernels, or InRows
+            Outer products of the intermediate outputs times what is missing, to be multiplied with vectors.
+        """
+        rows, sums = self._here.rows.run(curve, self._here.tau, weights.mean, weights.bias, True)
+        if len(weights.mean) > _MANY:
+            return sums, InRows(rows)
+        return sums, rows.run(curvature_matrix, is_dense(self.kernel_spread))[1]
+
+
+PairStep = Callable[[BlockState, WeightMoments], BlockState]
+"""One update of the pair (a, G), with the moments of the kernel weights."""
+
+WeightT = TypeVar("WeightT")
+WeightStep = Callable[[WeightT, Sequence[Evidence], Priors], WeightT]
+"""One update of the kernel weights, with what the blocks say about them."""

@@ -14,8 +14,8 @@ from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.exceptions import BoundDecreasedWarning, ConvergenceWarning
 from bemkl.inference.bound import lower_bound_terms
 from bemkl.inference.moments import PairContext
+from bemkl.inference.pair import FEW_DIGITS
 from bemkl.inference.problem import Problem
-from bemkl.inference.sample_weights import FEW_DIGITS
 from bemkl.inference.state import Posterior, State, first_state, handed_over, resumed
 from bemkl.inference.updates import sweep_updates, update_output_target
 

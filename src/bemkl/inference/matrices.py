@@ -6,86 +6,18 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bemkl._numerics.linalg import WAY_OUT, Cholesky, add_products, inverse_and_logdet
 from bemkl.arrays import Array
 
-
-class Symmetric(Protocol):
-    """A symmetric matrix of some form."""
-
-    @property
-    def size(self) -> int:
-        """Number of rows."""
-
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (size,)."""
-
-    def trace(self) -> float:
-        """Return the sum of the diagonal."""
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return all numbers, shape (size, size)."""
-
-    def __matmul__(self, right: Array) -> Array:
-        """Multiply with vectors, shape (size,) or (..., size, n_vectors)."""
-
-    def __add__(self, other: Symmetric) -> Symmetric:
-        """Add a matrix of any form."""
-
-    def add_to(self, values: Array) -> None:
-        """Add all numbers to an array of shape (size, size), in place."""
-
-    def times(self, factor: float) -> Symmetric:
-        """Multiply by a number."""
-
-    def plus_diagonal(self, values: Array | float, *, overwrite: bool = False) -> Symmetric:
-        """Add numbers, shape (size,) or one for all, to the diagonal; the matrix may be lost."""
-
-    def inner(self, other: Symmetric) -> float:
-        """Sum the products of all entries with those of another matrix."""
-
-    def inverse_and_logdet(self, name: str, *, overwrite: bool = False) -> tuple[Symmetric, float]:
-        """Return the inverse of a positive definite matrix, and its log-determinant; the matrix may be lost."""
-
-    def solver(self, name: str, *, overwrite: bool = False) -> Solver:
-        """Return what solves systems with a positive definite matrix; the matrix may be lost."""
-
-    def squares(self, name: str) -> Squares:
-        """Return what splits the quadratic forms of a positive definite matrix into squares."""
-
-    def coordinates(self, vector: Array) -> Coordinates:
-        """Return the product with a (size,) vector that changes one entry at a time."""
-
-
-class Solver(Protocol):
-    """What can be had of the inverse of a symmetric matrix for less than the inverse itself."""
-
-    def solve(self, right: Array) -> Array:
-        """Solve a system, shape (size,)."""
-
-    def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
-        """Return the diagonal of the inverse, shape (size,); the solver may be lost if it may be overwritten."""
-
-
 Squares = Callable[[Array], tuple[Array, Array]]
 """
 Maps (size, n_columns) vectors to (n_parts, n_columns) numbers and (n_parts,) weights: the quadratic form of each vector
 is the weighted sum of the squares of its numbers.
 """
-
-
-class Coordinates(Protocol):
-    """The product of a symmetric matrix with a vector that changes one entry at a time."""
-
-    def off_diagonal(self, entry: int) -> float:
-        """Sum one row times the vector, without the entry on the diagonal."""
-
-    def move(self, entry: int, change: float) -> None:
-        """Change one entry of the vector."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +95,7 @@ class Dense:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InverseSolver:
-    """`Solver` of a matrix whose inverse is known."""
+    """Solver of systems with a matrix whose inverse is known."""
 
     inverse: Symmetric  # the inverse
 
@@ -177,7 +109,11 @@ class InverseSolver:
 
 
 class DenseCoordinates:
-    """`Coordinates` of a dense matrix, in as many operations a change as it has rows. Shapes: vector (size,)."""
+    """
+    The product of a dense matrix with a vector that changes one entry at a time: an operation a row for each change.
+
+    Shapes: vector (size,).
+    """
 
     def __init__(self, matrix: Dense, vector: Array) -> None:
         self._values, self._vector = matrix.values, vector.copy()
@@ -191,11 +127,6 @@ class DenseCoordinates:
         """Change one entry of the vector."""
         self._product += change * self._values[entry]
         self._vector[entry] += change
-
-
-def total(matrices: Sequence[Symmetric]) -> Symmetric:
-    """Sum matrices of any form."""
-    return reduce(operator.add, matrices)
 
 
 _FEW = 3
@@ -327,7 +258,7 @@ class LowRank:
 
 class LowRankCoordinates:
     """
-    `Coordinates` of a thin matrix, in as many operations a change as its factor has columns.
+    The product of a thin matrix with a vector that changes one entry at a time: an operation a column of its factor.
 
     Shapes: vector (size,).
     """
@@ -347,9 +278,21 @@ class LowRankCoordinates:
         self._vector[entry] += change
 
 
+Symmetric = Dense | LowRank
+"""A symmetric matrix between the kernels."""
+
+Solver = Cholesky | InverseSolver
+"""What can be had of the inverse of a symmetric matrix for less than the inverse itself."""
+
+
 def pays(shape: tuple[int, ...]) -> bool:
     """Say whether a matrix is better kept by a factor."""
     return _FEW * shape[1] < shape[0]
+
+
+def total(matrices: Sequence[Symmetric]) -> Symmetric:
+    """Sum matrices of any form."""
+    return reduce(operator.add, matrices)
 
 
 def gram(factors: Sequence[Array], *, dense: bool = False) -> Symmetric:

@@ -8,15 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bemkl._numerics.linalg import Cholesky, refined_solve
+from bemkl._numerics.linalg import Cholesky, RootFactor, refined_solve
 from bemkl.arrays import Array
-from bemkl.inference.block import BlockState
-from bemkl.inference.covariances import PerOutput
-from bemkl.inference.intermediate import Intermediate, optimal_mean, optimal_spread
+from bemkl.inference.block import BlockState, PairStep
 from bemkl.inference.moments import PairContext, WeightMoments
+from bemkl.inference.pair import (
+    Intermediate,
+    PerOutput,
+    PrecisionFactor,
+    optimal_mean,
+    optimal_spread,
+    precision_factor,
+    sample_factor,
+)
 from bemkl.inference.rows import MeanSums, Part, Rows, TargetSums, blocks_of, sums_of
-from bemkl.inference.sample_weights import PrecisionFactor, RootFactor, precision_factor, sample_factor
-from bemkl.inference.strategies import PairStep
 
 _MOST_STEPS = 3
 

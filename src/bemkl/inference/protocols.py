@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, Protocol, TypeVar
 
 from bemkl.arrays import Array
-from bemkl.distributions import Precision
+from bemkl.distributions import Precision, Priors
 from bemkl.inference.moments import OutputPrediction, Profile, WeightMoments
-from bemkl.inference.priors import Priors
 
 Rule = Literal["exact", "paper"]
 """How variances and probabilities are computed: exactly under q, or as the paper prints them."""

@@ -8,16 +8,13 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.distributions import PointMass
-from bemkl.inference.block import Block, BlockPosterior, BlockState
-from bemkl.inference.covariances import PerOutput
-from bemkl.inference.intermediate import Intermediate, Spread, optimal_mean, optimal_spread
+from bemkl.inference.block import Block, BlockPosterior, BlockState, Evidence
 from bemkl.inference.moments import PairContext, WeightMoments
+from bemkl.inference.pair import Intermediate, PerOutput, SampleWeights, Spread, optimal_mean, optimal_spread
 from bemkl.inference.plain import place
 from bemkl.inference.problem import Problem
 from bemkl.inference.protocols import WeightPosterior
 from bemkl.inference.rows import MeanSums, Part, TargetSums, observe, put, relabel, sums_of
-from bemkl.inference.sample_weights import SampleWeights
-from bemkl.inference.strategies import Evidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,6 @@
 from bemkl.kernels.bank import KernelBank
 from bemkl.kernels.counts import additive_chi2, chi2, hamming, intersection, tanimoto
 from bemkl.kernels.distances import from_distances, mean_distance
-from bemkl.kernels.factored import FactoredStack
 from bemkl.kernels.functions import cosine, gaussian, laplacian, linear, matern, periodic, polynomial
 from bemkl.kernels.kernel_stack import KernelStack, stack_kernels
 from bemkl.kernels.landmarks import choose_landmarks
@@ -11,7 +10,7 @@ from bemkl.kernels.presets import BANKS, default_bank, named_bank, paper_bank
 from bemkl.kernels.scaling import spherical
 from bemkl.kernels.sequences import spectrum
 from bemkl.kernels.specs import KernelSpec
-from bemkl.kernels.stack import DenseStack
+from bemkl.kernels.stack import DenseStack, FactoredStack
 
 __all__ = [
     "BANKS",

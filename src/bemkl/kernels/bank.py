@@ -13,14 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bemkl._numerics.threads import one_pool
 from bemkl.alignment import Ids, is_default, text_of
 from bemkl.arrays import Array, fraction
-from bemkl.kernels.building import Builder, build_matrices
-from bemkl.kernels.factored import FactoredStack
-from bemkl.kernels.groups import FittedGroup, learn_group
+from bemkl.kernels.groups import Builder, FittedGroup, build_matrices, learn_group
 from bemkl.kernels.kernel_stack import KernelStack
 from bemkl.kernels.landmarks import check_rows
 from bemkl.kernels.scaling import SCALINGS, spherical
 from bemkl.kernels.specs import KernelSpec, distinct, gather
-from bemkl.kernels.stack import DenseStack
+from bemkl.kernels.stack import DenseStack, FactoredStack
 from bemkl.kernels.views import Samples, is_views, read_samples
 
 

@@ -11,8 +11,8 @@ from sklearn.utils import check_array
 
 from bemkl.alignment import Ids, aligned_matrices
 from bemkl.arrays import Array, explained, real_array, refuse_out_of_range
-from bemkl.kernels.factored import FactoredStack, Gathering
-from bemkl.kernels.stack import LARGE_KERNELS, DenseStack
+from bemkl.kernels.forms.protocol import LARGE_KERNELS
+from bemkl.kernels.stack import DenseStack, FactoredStack, Gathering
 from bemkl.kernels.views import is_views
 
 Index = npt.NDArray[np.intp]
@@ -53,11 +53,7 @@ class KernelStack:
         if not matrices:
             raise ValueError("kernels: expected at least one kernel, got none.")
         self._named = names is not None
-        names = [f"kernel {m}" for m in range(len(matrices))] if names is None else [str(name) for name in names]
-        if len(names) != len(matrices):
-            raise ValueError(f"names: expected a name for each of {len(matrices)} kernels, got {len(names)}.")
-        if len(set(names)) < len(names):
-            raise ValueError(f"names: expected different names, got {names}.")
+        names = _as_names(names, len(matrices))
         matrices, self._row_ids, self._column_ids = aligned_matrices(dict(zip(names, matrices, strict=True)))
         read = [real_array("kernels", matrix) for matrix in matrices]
         for name, matrix in zip(names, read, strict=True):
@@ -69,7 +65,7 @@ class KernelStack:
                     f"{read[0].shape} for {names[0]!r}."
                 )
         self._matrices: list[npt.NDArray[Any]] | npt.NDArray[Any] = read
-        self._names = tuple(names)
+        self._names = names
         self._own: Array | None = None
         self._rows: Index = np.arange(read[0].shape[0])
         self._columns: Index = np.arange(read[0].shape[1])
@@ -97,8 +93,9 @@ class KernelStack:
         KernelStack
             The kernels with names.
         """
-        result = cls(list(stack.values), names)
-        result._matrices = stack.values
+        result, (n_kernels, n_samples, n_basis) = object.__new__(cls), stack.shape
+        result._matrices, result._names, result._named = stack.values, _as_names(names, n_kernels), True
+        result._rows, result._columns = np.arange(n_samples), np.arange(n_basis)
         result._row_ids, result._column_ids = row_ids, column_ids
         result._own = stack.own
         return result
@@ -269,6 +266,16 @@ def stack_kernels(
             "Put matrices together with stack_kernels([K1, K2])."
         )
     return KernelStack([array[..., m] for m in range(array.shape[2])], names)
+
+
+def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """Return a name for each kernel, all different."""
+    names = tuple(f"kernel {m}" for m in range(count)) if names is None else tuple(str(name) for name in names)
+    if len(names) != count:
+        raise ValueError(f"names: expected a name for each of {count} kernels, got {len(names)}.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"names: expected different names, got {list(names)}.")
+    return names
 
 
 def _positions(key: Any, size: int) -> Index:

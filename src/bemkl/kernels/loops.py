@@ -1,4 +1,4 @@
-"""Compiled pivoted Cholesky and products. Needs Numba; `bemkl.kernels.compiled` knows what to do without."""
+"""Compiled pivoted Cholesky and products. Needs Numba; `bemkl.kernels.cholesky` knows what to do without."""
 
 from __future__ import annotations
 

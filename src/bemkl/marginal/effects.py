@@ -1,7 +1,7 @@
 r"""
 Kernel weights from what is known of the kernels: where they look, which function they are, and which parameters.
 
-.. math:: v_m = \sum_g u_{g, k_g(m)}, \qquad u_{g,k} \sim \mathcal{N}(0, s_g^2)
+.. math:: w_m \propto \exp\Big(\sum_g u_{g, k_g(m)}\Big), \qquad u_{g,k} \sim \mathcal{N}(0, s_g^2)
 
 Kernels of one view, or of one width, have an effect in common. How much effects of a kind differ, their spread, is
 learned; where it is small, the weights are alike.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -66,64 +65,3 @@ def kinds_of(columns: Sequence[str], functions: Sequence[str], single: Sequence[
 
 def _differ(values: Sequence[Hashable]) -> bool:
     return len(set(values)) > 1
-
-
-class Link(Protocol):
-    """How a sum of effects becomes a weight."""
-
-    @property
-    def positive(self) -> bool:
-        """Whether weights are above zero."""
-
-    def weights(self, effects: Array) -> Array:
-        """Return weights, shape (n_kernels,); one where all effects are zero."""
-
-    def slopes(self, effects: Array) -> Array:
-        """Return their derivatives, shape (n_kernels,)."""
-
-    def quantile(self, mean: Array, deviation: Array, depth: float) -> Array:
-        """Return the weights at so many deviations from the mean effect, shape (n_kernels,)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Positive:
-    """Positive weights, the exponentials of their effects."""
-
-    @property
-    def positive(self) -> bool:
-        """They are."""
-        return True
-
-    def weights(self, effects: Array) -> Array:
-        """Return weights. Shapes: effects (n_kernels,)."""
-        return np.exp(effects)
-
-    def slopes(self, effects: Array) -> Array:
-        """Return derivatives. Shapes: effects (n_kernels,)."""
-        return np.exp(effects)
-
-    def quantile(self, mean: Array, deviation: Array, depth: float) -> Array:
-        """Return weights at a depth. Shapes: mean (n_kernels,), deviation (n_kernels,)."""
-        return np.exp(mean + depth * deviation)
-
-
-@dataclass(frozen=True, slots=True)
-class Real:
-    """Weights of either sign around one."""
-
-    @property
-    def positive(self) -> bool:
-        """They need not be."""
-        return False
-
-    def weights(self, effects: Array) -> Array:
-        """Return weights. Shapes: effects (n_kernels,)."""
-        return 1.0 + effects
-
-    def slopes(self, effects: Array) -> Array:
-        """Return derivatives. Shapes: effects (n_kernels,)."""
-        return np.ones_like(effects)
-
-    def quantile(self, mean: Array, deviation: Array, depth: float) -> Array:
-        """Return weights at a depth. Shapes: mean (n_kernels,), deviation (n_kernels,)."""
-        return 1.0 + mean + depth * deviation

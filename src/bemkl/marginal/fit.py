@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bemkl._numerics.threads import one_pool
 from bemkl.arrays import Array
 from bemkl.marginal.climb import Climb, Watch, climb
-from bemkl.marginal.effects import Effects, Positive, Real
+from bemkl.marginal.effects import Effects
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import (
     FunctionPrior,
@@ -69,7 +69,6 @@ def fit(
     observed: Observed,
     make_prior: Callable[[Training, SumOfKernels, Array], FunctionPrior],
     *,
-    real: bool,
     sparse: bool,
     max_iter: int,
     tol: float | None,
@@ -84,7 +83,6 @@ def fit(
         model = Model(
             units=[Unit(functions, likelihood) for likelihood in observed.likelihoods],
             effects=Effects.of(kinds),
-            link=Real() if real else Positive(),
             sizes=sizes,
             signal=observed.signal,
             spread=FREE_SPREAD if sparse else COMMON_SPREAD,
@@ -139,11 +137,8 @@ def _fitted(training: Training, kernels: SumOfKernels, model: Model, found: Clim
         weights=weights,
         design=model.effects.design,
         covariance=place.covariance(model)[n_common:, n_common:],
-        effects=place.parameters[n_common:],
         spreads={name: float(spread) for name, spread in zip(model.effects.names, place.spreads, strict=True)},
         bias_variance=bias,
-        link=model.link,
-        sizes=model.n_kernels * model.sizes / root,
     )
     output = observed.output(found, model.own(place.parameters))
     duals = np.concatenate([predictor.dual.T for predictor in predictors])

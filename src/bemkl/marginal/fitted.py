@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from bemkl.arrays import Array
-from bemkl.marginal.effects import Link
 from bemkl.marginal.functions import Predictor
 from bemkl.marginal.outputs import Output, Predicted
 
@@ -36,35 +35,25 @@ class MarginalPosterior:
     weights: Array  # (n_kernels,): at the maximum, with the amplitude
     design: Array  # (n_kernels, n_effects): which effects each weight is made of
     covariance: Array  # (n_effects, n_effects): of the effects
-    effects: Array  # (n_effects,): at the maximum
     spreads: dict[str, float]  # learned spread of each kind of effects
     bias_variance: float
-    link: Link  # how effects become weights
-    sizes: Array  # (n_kernels,): sizes of the kernels, and of the amplitude's root, that weights are divided by
-
-    @property
-    def inclusion(self) -> None:
-        """None: all kernels are on."""
-        return None
 
     def deviation(self) -> Array:
         """Standard deviations of the weights, to first order. Shapes: returns (n_kernels,)."""
-        summed = self.design @ self.effects
-        return np.abs(self.link.slopes(summed) * self._effect_deviation() / self.sizes)
+        return self.weights * self._effect_deviation()
 
     def interval(self, coverage: float) -> tuple[Array, Array]:
         """Return central intervals of the weights. Shapes: returns (n_kernels,), (n_kernels,)."""
-        depth, deviation = float(ndtri(0.5 + 0.5 * coverage)), self._effect_deviation()
-        mean = self.design @ self.effects
-        low, high = (self.link.quantile(mean, deviation, sign * depth) / self.sizes for sign in (-1.0, 1.0))
-        return low, high
+        width = np.exp(float(ndtri(0.5 + 0.5 * coverage)) * self._effect_deviation())
+        return self.weights / width, self.weights * width
 
     def draws(self) -> Array:
         """Draw weights, always the same ones. Shapes: returns (n_draws, n_kernels)."""
-        normal = np.random.default_rng(0).standard_normal((_DRAWS, len(self.effects)))
+        normal = np.random.default_rng(0).standard_normal((_DRAWS, len(self.covariance)))
         values, vectors = np.linalg.eigh(self.covariance)
-        moved = self.effects + (normal * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        return self.link.weights(moved @ self.design.T) / self.sizes
+        moved = (normal * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        drawn: Array = self.weights * np.exp(moved @ self.design.T)
+        return drawn
 
     def _effect_deviation(self) -> Array:
         variance = np.einsum("pq,qr,pr->p", self.design, self.covariance, self.design)
@@ -126,8 +115,8 @@ class FittedProcess:
 
     @property
     def never_negative(self) -> bool:
-        """Whether no weight can be below zero."""
-        return self.posterior.link.positive
+        """None can."""
+        return True
 
     @property
     def dual(self) -> Array:

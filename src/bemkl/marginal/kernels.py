@@ -39,7 +39,7 @@ class Kernels(Protocol):
         """Write the inner products with an (n_samples, n_basis) matrix to the kernels' places of (n_kernels,)."""
 
     def add_products(self, totals: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
-        """Add (n_sums, n_kernels) weighted sums, or transposes, times (n_basis, n) vectors to (n_sums, n_samples, n)."""
+        """Add products of (n_sums, n_kernels) weighted sums, or transposes, with (n_basis, n) vectors."""
 
     def rows(self, chosen: Positions) -> Iterator[tuple[int, Array]]:
         """Yield the place of each kernel, with some of its rows, shape (n_chosen, n_basis)."""

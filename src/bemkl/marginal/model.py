@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bemkl._numerics.caching import lazy_property
+from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation, Sites, approximate
-from bemkl.marginal.effects import Effects, Link
+from bemkl.marginal.effects import Effects
 from bemkl.marginal.functions import FunctionPrior, PriorAt
 from bemkl.marginal.likelihoods import Likelihood
 
@@ -64,7 +64,6 @@ class Model:
 
     units: Sequence[Unit]
     effects: Effects
-    link: Link
     sizes: Array  # (n_kernels,): what each kernel is divided by, so that weights compare
     signal: float = 0.0  # expected logarithm of the predictor's variance
     spread: float = 1.0  # where spreads start
@@ -106,13 +105,11 @@ class Model:
         hyper = -0.5 * float(np.sum(np.log(spreads / self.spread) ** 2)) / _SPREAD_DEVIATION**2
         return hyper + 0.5 * float(np.log(precision).sum() - precision @ away**2)
 
-    def _effects_of(self, parameters: Array) -> Array:
-        summed: Array = self.effects.design @ parameters[self.n_common :]
-        return summed
-
     def weights(self, parameters: Array) -> Array:
         """Return kernel weights, without the amplitude. Shapes: returns (n_kernels,)."""
-        return self.link.weights(self._effects_of(parameters)) / (self.n_kernels * self.sizes)
+        summed = self.effects.design @ parameters[self.n_common :]
+        weights: Array = np.exp(summed) / (self.n_kernels * self.sizes)
+        return weights
 
     def amplitude(self, parameters: Array) -> float:
         """Return what combined kernels are multiplied by."""
@@ -152,8 +149,7 @@ class Model:
             priors.append(prior)
             posteriors.append(found)
         gradient[_AMPLITUDE] = slope @ weights / self.units[0].prior.degree
-        by_effect = slope * self.link.slopes(self._effects_of(parameters)) / (self.n_kernels * self.sizes)
-        gradient[self.n_common :] = self.effects.design.T @ by_effect
+        gradient[self.n_common :] = self.effects.design.T @ (slope * weights)
         return Look(value, gradient, tuple(priors), tuple(posteriors))
 
     def curvature(self, parameters: Array, look: Look) -> Array:
@@ -165,9 +161,8 @@ class Model:
         Shapes: returns (n_parameters, n_parameters).
         """
         total = np.zeros((len(parameters), len(parameters)))
-        slopes = self.link.slopes(self._effects_of(parameters)) / (self.n_kernels * self.sizes)
-        common = self.weights(parameters) / self.units[0].prior.degree
-        changes = np.vstack([common, (self.effects.design * slopes[:, None]).T])
+        weights = self.weights(parameters)
+        changes = np.vstack([weights / self.units[0].prior.degree, (self.effects.design * weights[:, None]).T])
         places = [_AMPLITUDE, *range(self.n_common, len(parameters))]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
             n_samples, condition = unit.likelihood.n_samples, posterior.condition

@@ -33,19 +33,17 @@ from bemkl.inference import (
     Probit,
     SemiSupervisedProbit,
 )
-from bemkl.inference.covariances import JointCovariance
-from bemkl.inference.matrices import Dense, LowRank, Symmetric
-from bemkl.inference.moments import Marginals, SpikesAndSlabs, TruncatedNormals, WeightMoments
+from bemkl.inference.matrices import Dense, LowRank
+from bemkl.inference.moments import JointCovariance, Marginals, SpikesAndSlabs, TruncatedNormals, WeightMoments
+from bemkl.inference.pair import SampleWeights
 from bemkl.inference.protocols import Likelihood, WeightPosterior
-from bemkl.inference.sample_weights import SampleWeights
 from bemkl.inference.weights.free import FreeWeights
 from bemkl.inference.weights.pooled import PooledWeights
 from bemkl.inference.weights.spike_slab import SpikeSlabWeights
 from bemkl.kernels import KernelBank
 from bemkl.kernels.groups import FittedGroup
-from bemkl.kernels.registry import NAMED, KernelFunction, find_kernel
 from bemkl.kernels.scaling import Centred, Divided, Scaling, Spherical
-from bemkl.marginal.effects import Link, Positive, Real
+from bemkl.kernels.specs import NAMED, KernelFunction, find_kernel
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import FeaturePredictor, FullPredictor, Predictor
 from bemkl.marginal.outputs import Classes, Labels, Output, Responses
@@ -58,11 +56,9 @@ PLUG_INS: dict[Any, tuple[type, ...]] = {
     Predictor: (FeaturePredictor, FullPredictor),
     Fitted: (FittedBlock, FittedProcess),
     Likelihood: (Gaussian, Multinomial, Probit),
-    Link: (Positive, Real),
     Marginals: (SpikesAndSlabs, TruncatedNormals),
     Scaling: (Centred, Divided, Spherical),
     Source: (BankSource, PrecomputedSource),
-    Symmetric: (Dense, LowRank),
     WeightPosterior: (FreeWeights, PooledWeights, SpikeSlabWeights),
 }
 """What stands in fields whose type is a protocol; a registered module may add to it (`registry.registered_parts`)."""
@@ -140,11 +136,9 @@ SHAPES: dict[type, dict[str, str]] = {
     FittedBlock: {"gram": "D D", "deviation": "L P >= 0"},
     FittedProcess: {"signal": "L P >= 0", "diagonal": "P >= 0", "own_root": "D D", "varying": "P"},
     MarginalPosterior: {
-        "weights": "P",
+        "weights": "P > 0",
         "design": "P e",
         "covariance": "e e",
-        "effects": "e",
-        "sizes": "P > 0",
     },
     FullPredictor: {"dual": "D u", "intercept": "u", "residual": "D D"},
     FeaturePredictor: {"dual": "D u", "intercept": "u", "features": "D D", "triangle": "f f"},

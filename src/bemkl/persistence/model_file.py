@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bemkl.exceptions import ModelFileError
 from bemkl.files import write_whole
-from bemkl.kernels.registry import kernel_functions
+from bemkl.kernels.specs import kernel_functions
 from bemkl.persistence.archive import Outline, read_content, read_parts
 from bemkl.persistence.conformity import check_model, forget_computed
 from bemkl.persistence.layout import is_plain_name

@@ -5,7 +5,7 @@ import pytest
 from kernel_checks import assert_same
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bemkl.kernels import FactoredStack, compiled
+from bemkl.kernels import FactoredStack, cholesky
 from bemkl.kernels.forms import ThinFactors
 
 RNG = np.random.default_rng(4)
@@ -22,7 +22,7 @@ def products(factors, others=None):
 class TestVerbs:
     @pytest.fixture(autouse=True)
     def _with_numba_or_without(self, numba, monkeypatch):
-        monkeypatch.setattr(compiled, "installed", lambda: numba)
+        monkeypatch.setattr(cholesky, "installed", lambda: numba)
 
     def test_kernels_of_any_rank(self):
         ends = np.cumsum([len(factor) for factor in FACTORS])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from bemkl.arrays import Array
+from bemkl.arrays import Array, outputs_first
 from bemkl.distributions import Gamma, Precision
-from bemkl.inference.likelihoods.targets import outputs_first, part_of
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 
@@ -71,7 +71,9 @@ class Gaussian:
 
     def some(self, samples: slice) -> Gaussian:
         """Return the same link for some of the samples."""
-        return part_of(self, samples, "_target")
+        part = copy(self)
+        part._target = self._target[:, samples].copy()  # not a view of all samples
+        return part
 
     def start(self) -> GaussianTargets:
         """Return the responses."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from bemkl._numerics.caching import lazy_property
 from bemkl._numerics.special import inverse_mills, truncated_variance
+from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.distributions import PointMass, Precision
 from bemkl.inference.likelihoods.probit import ProbitTargets, truncated_fit
-from bemkl.inference.likelihoods.targets import part_of
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 
@@ -167,7 +167,9 @@ class Multinomial:
 
     def some(self, samples: slice) -> Multinomial:
         """Return the same link for some of the samples."""
-        return part_of(self, samples, "_label")
+        part = copy(self)
+        part._label = self._label[samples].copy()  # not a view of all samples
+        return part
 
     def restored(self, location: Array | None) -> ProbitTargets:
         """

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_ndtr, ndtr
 
-from bemkl.arrays import Array, finite_number
+from bemkl.arrays import Array, finite_number, outputs_first
 from bemkl.distributions import PointMass, Precision, TruncatedNormal
-from bemkl.inference.likelihoods.targets import outputs_first, part_of
 from bemkl.inference.moments import OutputPrediction, Profile
 from bemkl.inference.protocols import Rule
 
@@ -99,9 +99,11 @@ class Probit:
         """None: there is nothing easier to start from."""
         return None
 
-    def some(self, samples: slice) -> Probit:
+    def some(self, samples: slice) -> Self:
         """Return the same link for some of the samples."""
-        return part_of(self, samples, "_sign")
+        part = copy(self)
+        part._sign = self._sign[:, samples].copy()  # not a view of all samples
+        return part
 
     def restored(self, location: Array | None) -> ProbitTargets:
         """

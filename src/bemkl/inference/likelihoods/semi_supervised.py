@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from bemkl.arrays import Array, finite_number
+from bemkl.arrays import Array, finite_number, outputs_first
 from bemkl.distributions import TruncatedNormal
 from bemkl.inference.likelihoods.probit import LARGEST_MARGIN, Probit, ProbitTargets
-from bemkl.inference.likelihoods.targets import outputs_first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

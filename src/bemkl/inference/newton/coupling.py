@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bemkl._numerics.caching import lazy_property
 from bemkl._numerics.linalg import add_products
+from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
-from bemkl.inference.covariances import PerOutput
-from bemkl.inference.intermediate import Spread, optimal_spread
 from bemkl.inference.moments import PairContext, Profile
+from bemkl.inference.pair import PerOutput, Spread, optimal_spread
 
 _ACROSS = 0.5
 _ENOUGH = 32

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bemkl._numerics.linalg import Cholesky, add_times
+from bemkl._numerics.linalg import Cholesky, SingleCholesky, add_times
 from bemkl.arrays import Array, finite_number, whole_number
-from bemkl.inference.block import BlockState
-from bemkl.inference.intermediate import Intermediate
+from bemkl.inference.block import BlockState, PairStep
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.newton.coupling import Coupling
 from bemkl.inference.newton.steps import RELAXATION, Kept, Look, Solve, Steps, finish_group, look
+from bemkl.inference.pair import Intermediate, SampleWeights, sample_factor
 from bemkl.inference.rows import MeanSums, Part, Rows, TargetSums, sums_of
-from bemkl.inference.sample_weights import SampleWeights, sample_factor
-from bemkl.inference.strategies import PairStep
 
 _MANY = 128
 """Samples from which exact steps cost more than they gain."""
@@ -186,7 +186,11 @@ def _loss_of_staying(sample: SampleWeights, lam: Array, upsilon: Array) -> Array
     return loss
 
 
+Floating = np.floating[Any]
+
 _NAME = "sample weights"
+_LARGE = 256
+"""Basis points from which single precision saves time."""
 _CLOSE = 0.3
 """How far a system may be from the current one, relative to its size: up to here it takes no more sweeps."""
 
@@ -226,6 +230,36 @@ def _close(old: Array, new: Array) -> npt.NDArray[np.bool_]:
     return close
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Systems:
+    """The approximate systems of all outputs, from rows that have kept the combined kernel."""
+
+    rows: Rows  # rows after `keep`
+    gram: Array  # (n_basis, n_basis): sum of the squared kernels
+    sizes: Array  # (n_basis,): what the columns of the combined kernel were divided by
+    most: Array  # (n_outputs,): numbers that the factors of samples are hardly larger than
+    across: Array  # (n_outputs,): the factors κ
+    sample_precision: Array  # (n_outputs, n_basis): expected precisions of the sample weights
+
+    def matrices(self, outputs: npt.NDArray[np.intp], kind: type[Floating]) -> Iterator[Array]:
+        """Sum the systems of some outputs, the squares of the combined kernel in single or double precision."""
+        _, sums = self.rows.run(weigh, outputs, self.most[outputs], kind)
+        for o, total in zip(outputs, sums, strict=True):
+            system = np.multiply(total, self.most[o] * self.sizes, dtype=np.float64)
+            system *= self.sizes[:, None]
+            add_times(system[None], self.across[o : o + 1], self.gram[None])
+            system.flat[:: len(system) + 1] += self.sample_precision[o]
+            yield system
+
+    def solvers(self, outputs: slice) -> list[Solve]:
+        """Factor the systems of some outputs: large ones in single precision, unless that is not enough."""
+        numbers = np.arange(len(self.across))[outputs]
+        if len(self.gram) >= _LARGE:
+            with suppress(np.linalg.LinAlgError):
+                return [SingleCholesky.of(system, _NAME).solve for system in self.matrices(numbers, np.float32)]
+        return [Cholesky.of(system, _NAME, overwrite=True).solve for system in self.matrices(numbers, np.float64)]
+
+
 Solvers = Callable[[slice], Sequence[Solve]]
 """Maps some outputs to their solvers."""
 
@@ -249,41 +283,46 @@ def combined_kernel(
         across, lam = np.where(serving, last.across, across), np.where(serving[:, None], last.sample_precision, lam)
         if serving.all() and last.solvers is not None:
             return rows, last.solvers.__getitem__, last
-    rows, _ = rows.run(keep, weights, serving)
-
-    def solvers(outputs: slice) -> list[Solve]:
-        numbers = np.arange(here.n_outputs)[outputs]
-        _, systems = rows.run(weigh, numbers)
-        for o, system in zip(numbers, systems, strict=True):
-            add_times(system[None], across[o : o + 1], gram[None])
-            system[np.diag_indices_from(system)] += lam[o]
-        return [Cholesky.of(system, _NAME, overwrite=True).solve for system in systems]
-
+    # No entry of a column of the combined kernel is larger than its size.
+    sizes = np.linalg.norm(weights) * np.sqrt(gram.diagonal())
+    sizes[sizes == 0.0] = 1.0
+    rows, _ = rows.run(keep, weights, serving, sizes, np.float32 if len(gram) >= _LARGE else np.float64)
+    most = 1.0 / (1.0 / context.output_precision + coupling.squared / context.intermediate_precision)
+    systems = Systems(rows, gram, sizes, most, across, lam)
     if not together:
-        return rows, solvers, CombinedKernel(weights, across, lam, None)
+        return rows, systems.solvers, CombinedKernel(weights, across, lam, None)
     known = [] if last is None or last.solvers is None else last.solvers
-    whole = [known[o] if known and serving[o] else solvers(slice(o, o + 1))[0] for o in range(here.n_outputs)]
+    whole = [known[o] if known and serving[o] else systems.solvers(slice(o, o + 1))[0] for o in range(here.n_outputs)]
     return rows, whole.__getitem__, CombinedKernel(weights, across, lam, whole)
 
 
-def keep(part: Part, weights: Array, serving: npt.NDArray[np.bool_]) -> tuple[Part, None]:
-    """Note what the systems are made of: what it was for outputs that it serves, the current factors for others."""
+def keep(
+    part: Part, weights: Array, serving: npt.NDArray[np.bool_], sizes: Array, kind: type[Floating]
+) -> tuple[Part, None]:
+    """
+    Note what the systems are made of: what it was for outputs that it serves, the current factors for others.
+
+    Columns of the combined kernel are divided by their sizes, for the range of single precision.
+    """
     along, kept = part.work.samples.along, part.kept
     if kept is not None and np.array_equal(kept.weights, weights):
         combined = kept.combined
     else:
-        combined = part.stack.combine_roughly(weights)
+        combined = (part.stack.combine_roughly(weights) / sizes).astype(kind, copy=False)
     if kept is not None:
         along = np.where(serving[:, None], kept.along, along)
     return replace(part, kept=Kept(along, weights, combined)), None
 
 
-def weigh(part: Part, numbers: npt.NDArray[np.intp]) -> tuple[Part, tuple[Array, ...]]:
+def weigh(
+    part: Part, numbers: npt.NDArray[np.intp], most: Array, kind: type[Floating]
+) -> tuple[Part, tuple[npt.NDArray[Any], ...]]:
     """
-    Sum the squares of the combined kernel, for some outputs with the factors of their samples.
+    Sum the squares of the combined kernel, for some outputs with the factors of their samples over the largest.
 
-    Shapes: numbers (n_chosen,); returns n_chosen matrices (n_basis, n_basis).
+    Shapes: numbers, most (n_chosen,); returns n_chosen matrices (n_basis, n_basis).
     """
     kept: Kept = part.kept
-    roots = [np.sqrt(kept.along[o])[:, None] * kept.combined for o in numbers]
+    factors = np.sqrt(kept.along[numbers] / most[:, None]).astype(kind)
+    roots = [factor[:, None] * kept.combined for factor in factors]
     return part, tuple(root.T @ root for root in roots)

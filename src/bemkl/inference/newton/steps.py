@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bemkl._numerics.linalg import add_times
 from bemkl.arrays import Array
@@ -75,7 +76,7 @@ class Kept:
 
     along: Array  # (n_outputs, n): the factors `Samples.along`
     weights: Array  # (n_kernels,): kernel weights
-    combined: Array  # (n, n_basis): the kernels, combined with these weights
+    combined: npt.NDArray[np.floating[Any]]  # (n, n_basis): kernels combined with these weights, columns over sizes
 
 
 class Look(NamedTuple):

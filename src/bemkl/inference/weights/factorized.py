@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bemkl.inference.covariances import JointCovariance
-from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import Evidence, WeightStep
+from bemkl.distributions import Priors
+from bemkl.inference.block import Evidence, WeightStep
+from bemkl.inference.moments import JointCovariance
 from bemkl.inference.weights.free import (
     Free,
     FreeWeights,

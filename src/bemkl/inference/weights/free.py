@@ -11,12 +11,10 @@ import numpy as np
 
 from bemkl._numerics.linalg import refined_solve
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma
-from bemkl.inference.covariances import JointCovariance, JointPrecision
+from bemkl.distributions import Gamma, Priors
+from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import total
-from bemkl.inference.moments import WeightMoments
-from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import Evidence, WeightStep
+from bemkl.inference.moments import JointCovariance, JointPrecision, WeightMoments
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma
+from bemkl.distributions import Gamma, Priors
+from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.newton.steps import RELAXATION, beyond
-from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import Evidence, WeightStep
 from bemkl.inference.weights.free import Free, FreeWeights, precision_of, pull_of, update_bias_precision
 
 _BOLDEST = 10.0

@@ -10,11 +10,9 @@ from scipy.special import erfcx
 
 from bemkl._numerics.special import truncated_entropy, truncated_excess, truncated_variance
 from bemkl.arrays import Array, whole_number
-from bemkl.distributions import Gamma
-from bemkl.inference.covariances import JointCovariance, JointPrecision
-from bemkl.inference.moments import TruncatedNormals, WeightMoments
-from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import Evidence, WeightStep
+from bemkl.distributions import Gamma, Priors
+from bemkl.inference.block import Evidence, WeightStep
+from bemkl.inference.moments import JointCovariance, JointPrecision, TruncatedNormals, WeightMoments
 from bemkl.inference.weights.free import (
     FreeWeights,
     precision_of,

@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma
-from bemkl.inference.covariances import JointCovariance, JointPrecision
+from bemkl.distributions import DENSE, Gamma, Priors
+from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import Dense, LowRank, Symmetric
-from bemkl.inference.moments import WeightMoments
+from bemkl.inference.moments import JointCovariance, JointPrecision, WeightMoments
 from bemkl.inference.newton.steps import beyond
-from bemkl.inference.priors import DENSE, Priors
-from bemkl.inference.strategies import Evidence, WeightStep
 from bemkl.inference.weights.newton import fixed_point
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.special import betaln, digamma, expit, xlogy
 
 from bemkl.arrays import Array
-from bemkl.distributions import Gamma
+from bemkl.distributions import Gamma, Priors
+from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import LowRank
 from bemkl.inference.moments import SpikesAndSlabs, WeightMoments
-from bemkl.inference.priors import Priors
-from bemkl.inference.strategies import Evidence, WeightStep
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import dsymv
 
 from bemkl.arrays import Array, refuse_out_of_range
-from bemkl.kernels.forms.protocol import Positions
-from bemkl.kernels.stack import LARGE_KERNELS, asymmetry
+from bemkl.kernels.forms.protocol import LARGE_KERNELS, Positions, asymmetry
 
 _ROWS = 128
 """Rows that are added at a time, so that what is computed stays in the cache."""

@@ -13,6 +13,10 @@ from bemkl.arrays import Array
 Positions = npt.NDArray[np.intp]
 
 
+LARGE_KERNELS = "Divide such a kernel by its largest entry, or standardise the columns that it is made of."
+"""What to do about kernels whose squares may not be numbers."""
+
+
 class Form(Protocol):
     """Some kernels of a stack, held in one way."""
 
@@ -59,3 +63,16 @@ class MatrixForm(Form, Protocol):
     @classmethod
     def of(cls, matrix: npt.NDArray[Any], tolerance: float, *, symmetric: bool) -> Self | None:
         """Hold an (n_samples, n_basis) matrix up to an error relative to its diagonal; None if this form cannot."""
+
+
+def asymmetry(kernel: npt.NDArray[Any]) -> float:
+    """
+    Largest difference between a kernel and its transpose, relative to its largest entry.
+
+    Shapes: kernel (n_samples, n_basis).
+    """
+    if kernel.shape[0] != kernel.shape[1]:
+        return np.inf
+    if np.array_equal(kernel, kernel.T):
+        return 0.0
+    return float(np.abs(kernel - kernel.T).max()) / float(np.abs(kernel).max())

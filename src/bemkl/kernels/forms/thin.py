@@ -11,11 +11,10 @@ import numpy.typing as npt
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf
 
-from bemkl._numerics.caching import lazy_property
+from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array, refuse_nonfinite
-from bemkl.kernels.compiled import compiled_loops
-from bemkl.kernels.forms.protocol import Positions
-from bemkl.kernels.stack import asymmetry
+from bemkl.kernels.cholesky import compiled_loops
+from bemkl.kernels.forms.protocol import Positions, asymmetry
 
 _FEW_OUTPUTS = 8
 """Up to here the compiled loop is faster; matrix products of more rows at a time catch up with it."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bemkl.kernels import DenseStack, KernelBank, KernelSpec
-from bemkl.marginal.effects import Effects, Positive, Real, kinds_of
+from bemkl.marginal.effects import Effects, kinds_of
 from bemkl.marginal.functions import SampleWeights, SumByLandmarks, SumOfProcesses
 from bemkl.marginal.kernels import SumOfKernels
 from bemkl.marginal.likelihoods import Gaussian, Probit
@@ -48,10 +48,9 @@ LIKELIHOODS = {
 
 
 def model_of(prior, *likelihoods, **options):
-    """Return a model of small units; weights have either sign but in sums."""
-    link = Positive() if prior.startswith("sum") else Real()
+    """Return a model of small units."""
     units = [Unit(PRIORS[prior], likelihood) for likelihood in likelihoods]
-    return Model(units, EFFECTS, link, SIZES, **options)
+    return Model(units, EFFECTS, SIZES, **options)
 
 
 def somewhere(model, seed=0):
