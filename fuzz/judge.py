@@ -100,8 +100,8 @@ def magnitude(model: Any, X: Any) -> Any:
     for stack in model._blocks(X):
         total = np.zeros(stack.values.shape[1])
         for fitted in model._fitted:
-            weights = np.abs(fitted.weights.mean)[:, None, None]
-            products = np.abs(stack.values) @ np.abs(fitted.posterior.sample.mean).T
+            weights = np.abs(fitted.kernel_weights)[:, None, None]
+            products = np.abs(stack.values) @ np.abs(fitted.dual).T
             total += (weights * products).sum(axis=(0, 2))
         found.append(total)
     return np.concatenate(found) * np.max(model._scale) + np.abs(model.intercept_).max()
@@ -125,6 +125,9 @@ def _noise(fitted: Any, stack: Any, source: Any) -> Any:
     sizes = np.abs(stack.values)
     for kernel, means in zip(sizes, centred, strict=False):
         kernel += np.abs(means).max()
+    if hasattr(fitted, "predictors"):
+        # A variance of a process is a sum of weighted entries: a deviation has the root of its rounding.
+        return np.sqrt(1e-15 * (fitted.kernel_weights[:, None, None] * sizes).sum(axis=(0, 2)))
     weights = np.sqrt(fitted.weights.second.diagonal())[:, None, None]
     deviations = fitted.posterior.sample.diagonal**-0.5
     return 1e-15 * (weights * (sizes @ deviations.T)).sum(axis=(0, 2))
