@@ -17,7 +17,7 @@ from experiments import datasets
 from experiments.datasets import MatrixSplit, SplitMatrixSet
 from experiments.datasets.catalogue import PUBLISHED
 from experiments.job import Job, Outcome
-from experiments.multiclass import OTHERS, score_as_printed, score_other, score_ours
+from experiments.multiclass import MARGINAL, OTHERS, score_as_printed, score_other, score_ours
 
 MODES = ("ovr", "shared", "pooled")
 DEVIATIONS = {"ovr": 0.03, "shared": 0.003, "pooled": 0.03}
@@ -80,8 +80,8 @@ def image_jobs(experiment: str, name: str, methods: Sequence[str]) -> Callable[[
 
 
 def _settings(method: str) -> dict[str, Any]:
-    if method in OTHERS:
-        return OTHERS[method]
+    if method in MARGINAL or method in OTHERS:
+        return (MARGINAL | OTHERS)[method]
     printed, mode = method.startswith(AS_PRINTED), method.removeprefix(AS_PRINTED)
     return {"intermediate_std": PRINTED_DEVIATION if printed else DEVIATIONS[mode], "margin": 1.0, "multiclass": mode}
 

@@ -12,12 +12,17 @@ from bemkl.estimators import BEMKLClassifier
 from bemkl.evaluation.scores import classification_scores
 from bemkl.inference import Probit
 from bemkl.kernels import DenseStack, KernelStack
+from bemkl.registry import FUNCTION_PRIORS
 from experiments.as_printed import fit_as_printed
 from experiments.baselines import PRICES, CombinedKernelSVC
 from experiments.datasets import MatrixSplit
 from experiments.job import Outcome
 from experiments.measuring import measured
 
+MARGINAL: dict[str, dict[str, Any]] = {
+    f"marginal, {prior}": {"posterior": "marginal", "function_prior": prior} for prior in (*FUNCTION_PRIORS, "evidence")
+}
+"""Our posterior with the sample weights integrated out."""
 OTHERS: dict[str, dict[str, Any]] = {
     name: {"rule": rule, "C": list(PRICES)} for name, rule in (("SVC, mean kernel", "mean"), ("EasyMKL", "easy"))
 }

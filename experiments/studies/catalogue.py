@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bemkl.registry import FUNCTION_PRIORS
 from experiments.baselines import PRICES
 from experiments.studies.banks import TOGETHER
 from experiments.studies.classes import run_classes
@@ -83,6 +84,9 @@ _TABLE_CHOICES = (
     "on their number."
 )
 
+_MARGINAL: dict[str, dict[str, Any]] = {
+    f"marginal, {prior}": {"model": "marginal", "function_prior": prior} for prior in (*FUNCTION_PRIORS, "evidence")
+}
 _OURS: dict[str, Any] = {"model": "bemkl", "kernels": "one a view", "intermediate_std": list(DEVIATIONS)}
 
 
@@ -100,6 +104,8 @@ def _methods(
     single: dict[str, Any] = {"model": model, "kernels": "one a view"} | ({"C": list(PRICES)} if model == "svc" else {})
     rest = [view for view in views if view != lacking]
     methods = {OURS: ours, f"{OURS}, default bank": ours | {"kernels": "default"}}
+    if other == "svc" and "views" not in of_ours:
+        methods |= {name: settings | {"kernels": "default"} for name, settings in _MARGINAL.items()}
     if lacking:
         methods[f"{OURS}, without {lacking}"] = ours | {"views": rest}
     methods |= {f"{OURS}, only {view}": ours | {"views": [view]} for view in rest}
@@ -202,6 +208,7 @@ def _table_methods(groups: Iterable[str]) -> dict[str, dict[str, Any]]:
     ours = {"model": "bemkl", "kernels": "features", "intermediate_std": list(DEVIATIONS)}
     return {
         OURS: ours,
+        **{name: settings | {"kernels": "features"} for name, settings in _MARGINAL.items()},
         **{f"{OURS}, only {group}": ours | {"views": [group]} for group in groups},
         "ridge, linear on all": {"model": "ridge", "kernels": "linear"},
         "kernel ridge, one Gaussian on all": {"model": "ridge", "kernels": "gaussian"},

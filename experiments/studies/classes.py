@@ -29,6 +29,12 @@ def run_classes(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, fl
             part.y_test, machine.probability(K_test), machine.classes_, machine.decision(K_test)
         )
         return scores, cost.seconds, {"C": machine.C_}
+    if settings["model"] == "marginal":
+        with measured() as cost:
+            model = BEMKLClassifier(bank, posterior="marginal", function_prior=settings["function_prior"])
+            model.fit(part.X, part.y)
+        probability, decision = model.predict_proba(part.X_test), model.decision_function(part.X_test)
+        return classification_scores(part.y_test, probability, model.classes_, decision), cost.seconds, {}
 
     def log_density(deviation: float, train: Rows, test: Rows) -> float:
         model = BEMKLClassifier(bank, intermediate_std=deviation, max_iter=FOLD_ITERATIONS)

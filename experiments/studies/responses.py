@@ -29,6 +29,11 @@ def run_responses(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, 
         chosen = {"kernel": ridge.chosen_, "penalty": ridge.penalty_}
         return regression_scores(split.y_test, mean, deviation), cost.seconds, chosen
     bank = feature_bank(list(split.X), settings.get("views"))
+    if settings["model"] == "marginal":
+        with measured() as cost:
+            model = BEMKLRegressor(bank, posterior="marginal", function_prior=settings["function_prior"])
+            model.fit(split.X, split.y)
+        return regression_scores(split.y_test, *model.predict(split.X_test, return_std=True)), cost.seconds, {}
 
     def log_density(deviation: float, train: Rows, test: Rows) -> float:
         model = BEMKLRegressor(bank, intermediate_std=deviation, max_iter=FOLD_ITERATIONS)

@@ -15,6 +15,8 @@ from bemkl.registry import FUNCTION_PRIORS, find
 
 _MOST_SAMPLES = 15_000
 """Samples without landmarks: some six square matrices of them are held, 11 GB for these."""
+_NEGLIGIBLE = 1e-6
+"""Share of the largest entry of a kernel up to which negative eigenvalues are rounding."""
 
 
 class Marginal:
@@ -44,6 +46,7 @@ class Marginal:
                 f"X: the marginal posterior of {self._n_samples} samples would take {size:.0f} GB without landmarks. "
                 'Pass landmarks=500, or take posterior="mean_field".'
             )
+        refuse_indefinite(samples)
         columns, functions, single = samples.source.kinds()
         training = Training(samples.stack, columns, kinds_of(columns, functions, single), samples.landmarks)
         found = []
@@ -65,6 +68,25 @@ class Marginal:
             )
 
         return run
+
+
+def refuse_indefinite(samples: Samples) -> None:
+    """Refuse kernels that are no covariances, and name the first one."""
+    for position, _, matrix in samples.stack.each():
+        if matrix is None:
+            continue  # thin factors have no negative eigenvalues
+        square = matrix.astype(np.float64, copy=False) if samples.landmarks is None else matrix[samples.landmarks]
+        size = float(np.abs(square).max())
+        try:
+            np.linalg.cholesky(square + _NEGLIGIBLE * max(size, np.finfo(np.float64).tiny) * np.eye(len(square)))
+        except np.linalg.LinAlgError:
+            values = np.linalg.eigvalsh(square)
+            if values[0] < -_NEGLIGIBLE * max(values[-1], size):
+                raise ValueError(
+                    f"X: the marginal posterior needs kernels without negative eigenvalues, but "
+                    f"{samples.source.names[position]!r} has one of {values[0]:.3g}, where the largest is "
+                    f'{values[-1]:.3g}. Set negative ones to zero, or take posterior="mean_field".'
+                ) from None
 
 
 _KNOWN: dict[str, tuple[Any, ...]] = {

@@ -124,7 +124,9 @@ class SumAt:
         """Return what predictions need."""
         alpha = condition.alpha
         intercept = self.bias * alpha.sum(axis=0)
-        return FullPredictor(self.amplitude * alpha, intercept, condition.residual, self.amplitude, self.bias)
+        return FullPredictor(
+            self.amplitude * alpha, intercept, condition.triangle, condition.root, self.amplitude, self.bias
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,14 +135,16 @@ class FullPredictor:
 
     dual: Array  # (n_basis, n_outputs)
     intercept: Array  # (n_outputs,)
-    residual: Array  # (n_basis, n_basis): the matrix A
+    triangle: Array  # (n_basis, n_basis): lower factor of I + R^½ C R^½
+    root: Array  # (n_basis,): roots of the precisions R
     amplitude: float
     bias: float
 
     def variance(self, cross: Array, own: Array) -> Array:
         """Return variances. Shapes: cross (n_new, n_basis), own (n_new,)."""
-        covariance = self.amplitude * cross + self.bias
-        known: Array = np.einsum("ij,ij->i", covariance @ self.residual, covariance)
+        scaled = self.root[:, None] * (self.amplitude * cross + self.bias).T
+        white = solve_triangular(self.triangle, scaled, lower=True, check_finite=False)
+        known: Array = np.square(white).sum(axis=0)
         return np.maximum(self.amplitude * own + self.bias - known, 0.0)
 
 

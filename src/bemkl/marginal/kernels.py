@@ -167,6 +167,8 @@ class SumOfKernels:
         n_kernels, n_samples, n_basis = stack.shape
         diagonals = np.zeros((n_kernels, n_samples))
         for position, factor, matrix in stack.each():
+            if factor is not None and len(factor) == 0:
+                continue  # a kernel by which nothing is similar adds nothing
             if factor is not None:
                 thin.setdefault(columns[position], []).append((position, factor))
                 diagonals[position] = np.square(factor).sum(axis=0)
@@ -181,7 +183,7 @@ class SumOfKernels:
     def among(self, rows: Positions) -> SumOfKernels:
         """Return the kernels among the basis points, which are these samples."""
         parts: list[Kernels] = []
-        diagonals = np.empty((self.shape[0], len(rows)))
+        diagonals = np.zeros((self.shape[0], len(rows)))
         for part in self.parts:
             for position, matrix in part.rows(rows):
                 parts.append(Matrix(position, matrix))
@@ -194,7 +196,7 @@ class SumOfKernels:
 
         Shapes: rows (n_basis,); returns (n_kernels, n_samples).
         """
-        own = np.empty(self.shape[:2])
+        own = np.zeros(self.shape[:2])
         for part in self.parts:
             for position, matrix in part.rows(np.arange(self.shape[1])):
                 diagonal = matrix[rows].diagonal()
@@ -209,7 +211,7 @@ class SumOfKernels:
 
         Shapes: weights (n_kernels,), dual (n_outputs, n_basis); returns (n_outputs, n_kernels).
         """
-        found = np.empty((len(dual), self.shape[0]))
+        found = np.zeros((len(dual), self.shape[0]))
         for part in self.parts:
             part.deviations(dual, found)
         return found * np.abs(weights)
@@ -223,7 +225,7 @@ class SumOfKernels:
 
     def inner(self, matrix: Array) -> Array:
         """Return inner products with a matrix. Shapes: matrix (n_samples, n_basis); returns (n_kernels,)."""
-        found = np.empty(self.shape[0])
+        found = np.zeros(self.shape[0])
         for part in self.parts:
             part.inner(matrix, found)
         return found

@@ -90,7 +90,8 @@ class Model:
         """Amplitude at which equal weights give predictors of variance one, averaged over the samples."""
         equal = np.full(self.n_kernels, 1.0 / self.n_kernels) / self.sizes
         variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in self.units]
-        return 1.0 / float(np.mean(variances))
+        largest = float(np.mean(variances))
+        return 1.0 / largest if largest > 0.0 else 1.0
 
     def prior_precision(self, spreads: Array) -> Array:
         """Precisions of the parameters' normal priors. Shapes: spreads (n_kinds,); returns (n_parameters,)."""

@@ -50,8 +50,11 @@ class ObservedResponses:
         return 0.0
 
     def output(self, found: Climb, own: Sequence[Array]) -> Responses:
-        """Return the noise that was learned."""
-        return Responses(np.exp(np.concatenate(own)))
+        """Take the noise that was learned, and calibrate on predictions of each sample by the others."""
+        noise = np.exp(np.concatenate(own))
+        left_out = [posterior.left_out() for posterior in found.place.look.posteriors]
+        mean, variance = np.hstack([mean for mean, _ in left_out]), np.column_stack([v for _, v in left_out])
+        return Responses.calibrated(noise, (self.values - mean) / np.sqrt(variance + noise))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

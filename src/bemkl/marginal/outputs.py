@@ -8,13 +8,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.special import log_ndtr, log_softmax, ndtr, softmax
+from scipy.special import log_ndtr, log_softmax, ndtr, ndtri, softmax
 
 from bemkl._numerics.special import inverse_mills
 from bemkl.arrays import Array
 
 _TRUST = 0.5
 """Deviation of the normal priors of a shift, and of the logarithm of a slope: few samples say little of either."""
+_COVERAGE = 0.95
+"""Share of errors that a deviation's interval should hold."""
+_FEW = 20
+"""Samples that count as much as knowing nothing of the tails."""
 
 
 class Predicted(NamedTuple):
@@ -42,9 +46,26 @@ class Output(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Responses:
-    """Responses with normal noise."""
+    """Responses with normal noise, and deviations that hold on samples left out."""
 
     noise: Array  # (n_outputs,): variances
+    stretch: Array  # (n_outputs,): what deviations are multiplied by
+
+    @classmethod
+    def calibrated(cls, noise: Array, errors: Array) -> Responses:
+        """
+        Learn from standardised errors of predictions of each sample by the other ones.
+
+        Deviations are stretched so that 95 % intervals hold as many of these errors, and by less where there are few.
+
+        Shapes: noise (n_outputs,), errors (n_samples, n_outputs).
+        """
+        n_samples = len(errors)
+        rank = min(int(np.ceil(_COVERAGE * (n_samples + 1))), n_samples) - 1
+        reach = np.sort(np.abs(errors), axis=0)[rank] / ndtri(0.5 + 0.5 * _COVERAGE)
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(reach), -1.0)
+        return cls(noise, np.exp(logs * n_samples / (n_samples + _FEW)))
 
     @property
     def scale(self) -> Array:
@@ -58,7 +79,7 @@ class Responses:
 
     def predict(self, mean: Array, variance: Array) -> Predicted:
         """Add the noise. Shapes: mean (n_samples, n_outputs), variance (n_samples, n_outputs)."""
-        return Predicted(mean, variance + self.noise, None)
+        return Predicted(mean, self.stretch**2 * (variance + self.noise), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
