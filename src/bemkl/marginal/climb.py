@@ -33,6 +33,8 @@ _NARROW, _WIDE = 1e-2, 1e2
 """Ends of the spreads."""
 _FARTHEST = 1.5
 """Largest change of the logarithm of a spread in one step."""
+_ROUNDING = 1e-13
+"""Share of the largest curvature that others have at least."""
 _SAME = 0.02
 """Change of the logarithm of a spread that makes no difference."""
 
@@ -104,7 +106,9 @@ def _step(model: Model, here: Place, reach: float) -> Place:
 
 def _placed(model: Model, parameters: Array, spreads: Array, look: Look) -> Place:
     """Compute the curvature and the Laplace evidence of a place. Shapes: parameters (n_parameters,)."""
-    curvature = model.curvature(parameters, look)
+    values, vectors = np.linalg.eigh(model.curvature(parameters, look))
+    # Rounding of a large curvature may leave small negative ones, which no prior may outweigh.
+    curvature = (vectors * np.maximum(values, 0.0)) @ vectors.T + _ROUNDING * max(values[-1], 0.0) * np.eye(len(values))
     precision = curvature + np.diag(model.prior_precision(spreads))
     _, logdet = np.linalg.slogdet(precision)
     evidence = look.value + model.log_prior(parameters, spreads) - 0.5 * float(logdet)
