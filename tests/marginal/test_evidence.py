@@ -214,6 +214,21 @@ class TestLeavingOut:
             assert_allclose(mean[i, 0], cross @ without.condition.alpha[:, 0], atol=0.1 * np.sqrt(left))
             assert_allclose(variance[i], left, rtol=0.15)
 
+    @pytest.mark.parametrize("form", ["full", "low rank"])
+    def test_with_partners_exactly(self, form):
+        features = PRIORS["samples"].at(EQUAL, 30.0, 1.0).covariance.features
+        covariance, y = features @ features.T, RESPONSES
+        whole = FullCovariance(covariance) if form == "full" else LowRankCovariance(features)
+        partners = np.column_stack([(np.arange(N) + 1) % N, (np.arange(N) + 5) % N])
+        mean, variance = approximate(whole, Gaussian(y[:, None]), np.array([NOISE])).left_out_with(partners)
+        expected = []
+        for partner in partners[3]:
+            rest = np.setdiff1d(np.arange(N), [3, partner])
+            inverse = np.linalg.inv(covariance[np.ix_(rest, rest)] + np.exp(NOISE) * np.eye(N - 2))
+            cross = covariance[3, rest]
+            expected.append([cross @ inverse @ y[rest], covariance[3, 3] - cross @ inverse @ cross])
+        assert_allclose([mean[3, 0], variance[3]], np.mean(expected, axis=0), rtol=1e-8)
+
     def test_noise_that_is_next_to_nothing(self):
         covariance = PRIORS["sum"].at(EQUAL, 1.0, 1.0).covariance.values
         mean, variance = approximate(

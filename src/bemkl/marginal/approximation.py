@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bemkl.arrays import Array
-from bemkl.marginal.covariance import Condition, Covariance
+from bemkl.marginal.covariance import Condition, Covariance, Positions
 from bemkl.marginal.likelihoods import Expected, Likelihood
 
 _MOST_STEPS = 100
@@ -68,6 +68,30 @@ class Approximation:
         mean = (self.sites.pull / precision[:, None]) - condition.alpha / diagonal[:, None]
         mean[weak], variance[weak] = condition.mean[weak], condition.variance[weak]
         return mean, variance + condition.remainder
+
+    def left_out_with(self, partners: Positions) -> tuple[Array, Array]:
+        """
+        Return the same for one output, with a partner of each sample left out as well; averages over several of them.
+
+        Left out alone, a sample leaves fewer labels of its own kind behind, so that all predictions lean away from it:
+        where signals are weak, that hides them. A partner with the other label keeps the balance.
+
+        Shapes: partners (n_samples, n_partners); returns mean (n_samples, 1), variance (n_samples,).
+        """
+        condition, precision = self.condition, self.sites.precision
+        alone, _ = self.left_out()
+        alpha, diagonal = condition.alpha[:, 0], np.minimum(condition.residual_diagonal, precision)
+        rows = np.repeat(np.arange(len(partners)), partners.shape[1])
+        others = partners.ravel()
+        link = condition.residual_at(rows, others)
+        determinant = diagonal[rows] * diagonal[others] - link**2
+        location = (self.sites.pull[:, 0] / precision)[rows]
+        mean = location - (diagonal[others] * alpha[rows] - link * alpha[others]) / determinant
+        variance = np.maximum(diagonal[others] / determinant - 1.0 / precision[rows], 0.0)
+        weak = (precision * condition.variance < _WEAK)[rows]
+        mean[weak], variance[weak] = alone[rows[weak], 0], condition.variance[rows[weak]]
+        mean, variance = (values.reshape(partners.shape).mean(axis=1) for values in (mean, variance))
+        return mean[:, None], variance + condition.remainder
 
 
 def approximate(

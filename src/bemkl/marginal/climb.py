@@ -25,10 +25,12 @@ Watch = Callable[[int, Array, float], bool]
 _MOST_TRIES = 12
 _ENOUGH_GAIN = 1e-4
 """Share of the gain that the slope promises which a step has to bring."""
-_FLAT = 1e-2
-"""Gain, in nats, that a quadratic still promises where a search ends."""
-_WIDEST_STEP = 3.0
-"""Length of a step in the metric of the curvature, in which deviations of the posterior are one."""
+_FLAT = 0.1
+"""Gain that a quadratic still promises where a search ends, as a share of what ends the climb."""
+_EXACT = 1e-3
+"""The same in nats where nothing but the number of steps ends the climb."""
+_WIDEST_STEP = 2.0
+"""Largest change of a parameter, all of which are logarithms, in one step."""
 _NARROW, _WIDE = 1e-2, 1e2
 """Ends of the spreads."""
 _FARTHEST = 1.5
@@ -75,12 +77,13 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
     n_samples = sum(unit.likelihood.n_samples for unit in model.units)
     spreads = np.full(len(model.effects.names), model.spread)
     look = model.look(model.start, [None] * len(model.units))
-    here = _step(model, _placed(model, model.start, spreads, look), 0.0)
+    flat = _EXACT if tol is None else max(_EXACT, _FLAT * tol * n_samples)
+    here = _step(model, _placed(model, model.start, spreads, look), 0.0, flat)
     evidences = [here.evidence]
     reach, converged = _FARTHEST, False
     interrupted = watch is not None and watch(1, model.weights(here.parameters), here.evidence)
     while len(evidences) < max_iter and not (converged or interrupted):
-        there = _step(model, here, reach)
+        there = _step(model, here, reach, flat)
         gain, moved = there.evidence - here.evidence, np.abs(np.log(there.spreads / here.spreads)).max(initial=0.0)
         if gain >= 0.0:
             here = there
@@ -94,13 +97,13 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
     return Climb(here, tuple(evidences), converged, interrupted and not converged)
 
 
-def _step(model: Model, here: Place, reach: float) -> Place:
+def _step(model: Model, here: Place, reach: float, flat: float) -> Place:
     """Move the logarithms of the spreads as far as the quadratic says, or may, and look for the best parameters."""
     spreads = here.spreads
     if reach and model.learned and len(spreads):
         change = np.log(best_spreads(model, here) / spreads)
         spreads = spreads * np.exp(change * min(1.0, reach / max(np.abs(change).max(), reach)))
-    parameters, look = _search(model, here, spreads)
+    parameters, look = _search(model, here, spreads, flat)
     return _placed(model, parameters, spreads, look)
 
 
@@ -139,7 +142,7 @@ def best_spreads(model: Model, here: Place) -> Array:
     return best
 
 
-def _search(model: Model, here: Place, spreads: Array) -> tuple[Array, Look]:
+def _search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Array, Look]:
     """
     Find the parameters with the highest bound under the spreads' prior, by quasi-Newton steps.
 
@@ -147,7 +150,6 @@ def _search(model: Model, here: Place, spreads: Array) -> tuple[Array, Look]:
     """
     prior = model.prior_precision(spreads)
     inverse = cho_solve(cho_factor(here.curvature + np.diag(prior)), np.eye(len(prior)))
-    metric = here.curvature + np.diag(prior)
 
     def worth(parameters: Array, sites: tuple[Sites, ...]) -> tuple[float, Array, Look]:
         look = model.look(parameters, sites)
@@ -161,9 +163,9 @@ def _search(model: Model, here: Place, spreads: Array) -> tuple[Array, Look]:
     for _ in range(_MOST_TRIES):
         step = inverse @ gradient
         promised = float(gradient @ step)
-        if not promised > 2.0 * _FLAT:
+        if not promised > 2.0 * flat:
             break
-        step *= min(1.0, _WIDEST_STEP / np.sqrt(float(step @ metric @ step))) * length
+        step *= min(1.0, _WIDEST_STEP / np.abs(step).max()) * length
         try:
             new_value, new_gradient, new_look = worth(parameters + step, look.sites)
         except np.linalg.LinAlgError:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from bemkl._numerics.linalg import Cholesky
 from bemkl.arrays import Array
+
+Positions = npt.NDArray[np.intp]
 
 _CANCELS = 1e-4
 """Share of a prior variance below which one minus it has lost digits, and is computed in another way."""
@@ -48,6 +51,9 @@ class Condition(Protocol):
     @property
     def residual_diagonal(self) -> Array:
         """Diagonal of A, shape (n_samples,)."""
+
+    def residual_at(self, rows: Positions, columns: Positions) -> Array:
+        """Return entries of A beside its diagonal, in the shape of both positions."""
 
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A, the inverse covariance of the pseudo-observations, shape (n_samples, n)."""
@@ -124,6 +130,10 @@ class FullCondition:
         """Diagonal of A. Shapes: returns (n_samples,)."""
         return self.residual.diagonal()
 
+    def residual_at(self, rows: Positions, columns: Positions) -> Array:
+        """Return entries of A. Shapes: rows (n,), columns (n,); returns (n,)."""
+        return self.residual[rows, columns]
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""
         return self.residual @ vectors
@@ -187,6 +197,12 @@ class LowRankCondition:
     def residual_diagonal(self) -> Array:
         """Diagonal of A. Shapes: returns (n_samples,)."""
         return self.precision * np.maximum(1.0 - self.precision * self.variance, np.finfo(np.float64).eps)
+
+    def residual_at(self, rows: Positions, columns: Positions) -> Array:
+        """Return entries of A beside its diagonal. Shapes: rows (n,), columns (n,); returns (n,)."""
+        entries: Array = -self.precision[rows] * self.precision[columns]
+        entries *= np.vecdot(self.white[rows], self.white[columns])
+        return entries
 
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""

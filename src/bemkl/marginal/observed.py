@@ -16,6 +16,8 @@ from bemkl.marginal.outputs import Classes, Labels, Output, Responses, indicator
 
 _SIGNAL_OF_LABELS = 1.0
 """Expected logarithm of the variance of a predictor of labels: most probabilities away from one half."""
+_PARTNERS = 8
+"""Samples of the other label that are left out with each one, in turn."""
 
 
 class Observed(Protocol):
@@ -75,7 +77,8 @@ class ObservedLabels:
 
     def output(self, found: Climb, own: Sequence[Array]) -> Labels:
         """Calibrate on predictions of each sample by the others."""
-        mean, variance = zip(*(posterior.left_out() for posterior in found.place.look.posteriors), strict=True)
+        units = zip(found.place.look.posteriors, self.sign.T, strict=True)
+        mean, variance = zip(*(posterior.left_out_with(_partners(sign)) for posterior, sign in units), strict=True)
         return Labels.calibrated(self.sign, np.hstack(mean), np.column_stack(variance))
 
 
@@ -101,3 +104,13 @@ class ObservedClasses:
         _, share, size = indicators(self.label, self.n_classes)
         mean, _ = found.place.look.posteriors[0].left_out()
         return Classes.calibrated(self.label, share, size, mean, float(np.exp(own[0][0])))
+
+
+def _partners(sign: Array) -> npt.NDArray[np.intp]:
+    """Return samples with the other label for each one, in turn. Shapes: sign (n,); returns (n, n_each)."""
+    partners = np.empty((len(sign), _PARTNERS), dtype=np.intp)
+    for label in (-1.0, 1.0):
+        here, others = np.flatnonzero(sign == label), np.flatnonzero(sign != label)
+        turns = np.arange(len(here) * _PARTNERS).reshape(len(here), -1)
+        partners[here] = others[turns % len(others)] if len(others) else here[:, None]
+    return partners

@@ -8,13 +8,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.special import log_ndtr, log_softmax, ndtr, ndtri, softmax
+from scipy.special import expit, log_expit, log_softmax, ndtri, softmax
 
-from bemkl._numerics.special import inverse_mills
 from bemkl.arrays import Array
 
-_TRUST = 0.5
-"""Deviation of the normal priors of a shift, and of the logarithm of a slope: few samples say little of either."""
+_TRUST = np.array([0.5, 1.0])
+"""Deviations of the normal priors of a shift, and of the logarithm of a slope: few samples say little of either."""
+_LOGISTIC = 1.7
+"""Slope at which the logistic function is next to the normal distribution function."""
 _COVERAGE = 0.95
 """Share of errors that a deviation's interval should hold."""
 _FEW = 20
@@ -84,7 +85,11 @@ class Responses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    r"""Labels of two classes each, with :math:`P(+1) = \Phi(a (\mu + \delta) / \sqrt{1 + \sigma^2})`."""
+    r"""
+    Labels of two classes each, with :math:`P(+1) = 1 / (1 + e^{-a (\mu + \delta) / \sqrt{1 + \sigma^2}})`.
+
+    The logistic function has longer tails than the normal one: what is surely wrong costs less.
+    """
 
     shift: Array  # (n_outputs,): the shifts δ
     slope: Array  # (n_outputs,): the slopes a
@@ -108,7 +113,7 @@ class Labels:
     def predict(self, mean: Array, variance: Array) -> Predicted:
         """Return probabilities of +1. Shapes: mean (n_samples, n_outputs), variance (n_samples, n_outputs)."""
         score = mean + self.shift
-        return Predicted(score, 1.0 + variance, ndtr(self.slope * score / np.sqrt(1.0 + variance)))
+        return Predicted(score, 1.0 + variance, expit(self.slope * score / np.sqrt(1.0 + variance)))
 
 
 def _shift_and_slope(sign: Array, mean: Array, variance: Array) -> tuple[float, float]:
@@ -116,14 +121,14 @@ def _shift_and_slope(sign: Array, mean: Array, variance: Array) -> tuple[float, 
     length = 1.0 / np.sqrt(1.0 + variance)
 
     def cost(at: Array) -> tuple[float, Array]:
-        slope = np.exp(at[1])
+        slope = _LOGISTIC * np.exp(at[1])
         depth = sign * slope * (mean + at[0]) * length
-        pull = inverse_mills(depth)
+        pull = expit(-depth)
         gradient = -np.array([np.sum(pull * sign * slope * length), np.sum(pull * depth)]) + at / _TRUST**2
-        return -float(log_ndtr(depth).sum()) + 0.5 * float(at @ at) / _TRUST**2, gradient
+        return -float(log_expit(depth).sum()) + 0.5 * float(np.sum((at / _TRUST) ** 2)), gradient
 
     shift, log_slope = minimize(cost, np.zeros(2), jac=True, method="L-BFGS-B").x
-    return float(shift), float(np.exp(log_slope))
+    return float(shift), _LOGISTIC * float(np.exp(log_slope))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
