@@ -35,6 +35,9 @@ MODELS = {
     "regression": (lambda: BEMKLRegressor(bank(scaling="centred"), intermediate_std="learn").fit(X, X[:, 0]), X[:3]),
     "factorized": (lambda: BEMKLRegressor(bank(standardise=True), weights="factorized").fit(X, X), X[:3]),
     "sequences": (lambda: BEMKLRegressor(spectra()).fit(SEQUENCES, X[:, 0]), {"text": ["GATC", "C"], "size": X[:2]}),
+    "process": (lambda: BEMKLRegressor(bank(), posterior="marginal").fit(X, X), X[:3]),
+    "processes": (lambda: BEMKLClassifier("precomputed", posterior="marginal").fit(KERNELS, Y), KERNELS[:3]),
+    "features": (lambda: BEMKLClassifier(posterior="marginal", landmarks=6, random_state=0).fit(X, Y > 0), X[:3]),
     "tasks": (lambda: BEMKLMultiTask(bank(scaling="spherical"), tol=1e-3).fit(X, X[:, 0], task=TASKS), X[:3]),
 }
 # What differs from these in its parameters or in what is around it.

@@ -10,6 +10,8 @@ ESTIMATORS = [
     BEMKLClassifier(kernels="precomputed", tol=1e-4),
     BEMKLRegressor(tol=1e-4),
     BEMKLRegressor(landmarks="pivoted", tol=1e-4),
+    BEMKLClassifier(posterior="marginal"),
+    BEMKLRegressor(posterior="marginal", function_prior="kernel"),
     KernelBank([KernelSpec("gaussian", "all", {"width": [0.5, 1.0]}), KernelSpec("linear", "each")]),
 ]
 
