@@ -70,7 +70,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     acceleration : {"newton"} or None
         Bold steps, or the paper's plain iteration.
     factor_tol : float or None
-        Accuracy of thin factors of kernels; None keeps matrices.
+        Accuracy of low-rank factors of kernels; None keeps matrices.
     max_iter : int
         Most iterations.
     tol : float or None

@@ -72,7 +72,7 @@ def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None
         return {"weights": strategy, "pair": Plain()}
     # Going on beyond a step pays only where the weights, updated in turn with the pair, go on too.
     bold = strategy.cautious is not strategy
-    return {"weights": strategy, "pair": NewtonMeans() if bold else NewtonMeans(relaxation=1.0)}
+    return {"weights": strategy, "pair": NewtonMeans() if bold else NewtonMeans(step_length=1.0)}
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -306,7 +306,7 @@ class JointPrecision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSolver:
-    """Solver of systems with a bordered matrix."""
+    """Solver of systems with the matrix of a `JointPrecision`."""
 
     corner: Array  # (n_biases,): the diagonal of the biases
     link: Array  # (n_biases, n_kernels): the border
