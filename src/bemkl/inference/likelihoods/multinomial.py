@@ -93,7 +93,7 @@ def _integrate(location: Array, label: npt.NDArray[np.intp]) -> tuple[Array, Arr
     shift, curvature = -h, own - between
     shift[label, samples] = h.sum(axis=0)
     curvature[label, samples] = own.sum(axis=0) - spread
-    return (largest + np.log(mass))[:, 0], shift, np.clip(curvature, 0.0, 1.0)
+    return (largest + np.log(mass))[:, 0], shift, curvature
 
 
 def _terms(d: Array, slope: Array, others: npt.NDArray[np.bool_]) -> tuple[Array, Array]:

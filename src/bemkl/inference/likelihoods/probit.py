@@ -136,7 +136,7 @@ class Probit:
         Shapes: precision (n_outputs,), mean (n_outputs, n_samples).
         """
         scores = self._scores(mean)
-        return Profile(scores.mean - mean, np.maximum(1.0 - scores.variance, 0.0))
+        return Profile(scores.mean - mean, 1.0 - scores.variance)
 
     def fit(self, targets: ProbitTargets, mean: Array) -> float:
         r"""

@@ -13,7 +13,7 @@ from bemkl._numerics.linalg import add_times
 from bemkl.arrays import Array
 from bemkl.inference.moments import Profile
 from bemkl.inference.newton.coupling import Coupling, Energy, Samples
-from bemkl.inference.rows import Part, Rows, predictor
+from bemkl.inference.rows import Part, Rows, predictor, profile_of
 
 STEP_LENGTH = 1.3
 """
@@ -92,10 +92,7 @@ def look(part: Part, coupling: Coupling, moving_targets: bool) -> tuple[Part, Lo
     """Build the quadratic model at the current means, with targets where they are or at their optimum."""
     weights, tau = coupling.context.weights, coupling.context.output_precision
     eta = predictor(part, weights.mean, weights.bias)
-    if moving_targets:
-        profile = part.likelihood.profile(part.targets, tau, eta)
-    else:
-        profile = fixed_profile(part.targets.target, tau, eta)
+    profile = profile_of(part, tau, eta) if moving_targets else fixed_profile(part.targets.target, tau, eta)
     samples = Samples.of(coupling, profile.curvature)
     left, right = samples.pull(profile, eta)
     coupled = samples.couple(part.projection)
