@@ -223,7 +223,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         sizes = zip(blocks, readings, strict=True)
         shrunk = sum(block.likelihood.n_samples * np.log(scale) for block, (_, _, scale) in sizes)
         self.lower_bound_ = float(sum(result.lower_bound for result in results) - shrunk)
-        one = self.sharing == "shared" and self.weights != "spike_slab"
+        one = self.sharing == "shared" and strategies["weights"].shared
         means = np.array([block.weights.mean for block in fitted])
         deviations = np.sqrt([block.weights.covariance.diagonal() for block in fitted])
         self.kernel_weights_ = means[0] if one else means

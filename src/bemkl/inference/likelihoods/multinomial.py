@@ -135,6 +135,9 @@ class Multinomial:
     3
     """
 
+    _label: npt.NDArray[np.intp]  # (n_samples,): classes, counted from 0
+    _n_classes: int
+
     def __init__(self, y: npt.ArrayLike, *, n_classes: int | None = None) -> None:
         labels = np.asarray(y)
         if labels.ndim != 1 or labels.dtype.kind not in "iu" or not labels.size or labels.min() < 0:
@@ -252,3 +255,6 @@ def _winning(c: int, mean: Array, deviation: Array) -> Array:
         _, terms = _terms(d, slope, np.broadcast_to(others[:, None], d.shape))
         found[some] = np.exp(terms).sum(axis=1)
     return np.maximum(found, np.finfo(np.float64).tiny)
+
+
+PARTS = {Multinomial: {"_label": "n >= 0"}}

@@ -178,3 +178,6 @@ def _newton_step(gradient: Array, solve: Callable[[Array], Array], add_excess: C
 def strategy(*, bold: bool) -> Free:
     """Return the paper's family of weights: with bold steps, or with its own."""
     return NewtonWeights() if bold else Free()
+
+
+PARTS: dict[type, dict[str, str]] = {FreeWeights: {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -116,6 +117,9 @@ class Pooled:
     >>> list(Pooled().steps)
     ['bias_precision', 'kernel_precision', 'pool_precision', 'kernel_weights']
     """
+
+    shared: ClassVar[bool] = False  # blocks have weights of their own
+    poolable: ClassVar[bool] = False  # they are pooled already
 
     pool_prior: Gamma = DENSE
     bold: bool = False
@@ -286,3 +290,6 @@ def _joined(
         kernels=covariance.kernels + Dense(through @ kernels.T),
     )
     return mean, joined, through.diagonal().copy()
+
+
+PARTS: dict[type, dict[str, str]] = {PooledWeights: {}}
