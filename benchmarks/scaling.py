@@ -34,8 +34,8 @@ ROWS = [100, 1000, 10000]
 QUICK = 4
 ORDER = {"samples": 3, "samples, 200 landmarks": 1, "kernels": 1, "outputs": 1}
 """Exponent of the dominating term at the right end: inverses of n_basis, passes and products of thin factors else."""
-THIN = 3
-"""Columns of the thin factors between kernels, over the number of samples and outputs."""
+FACTOR_COLUMNS = 3
+"""Columns of the low-rank factors between kernels, over the number of samples and outputs."""
 
 
 def main() -> None:
@@ -167,9 +167,9 @@ def rows_table(rows: list[dict[str, Any]]) -> str:
 
 
 def columns_of(n: int, p: int, outputs: int) -> int:
-    """Return the columns of a matrix between kernels: all of them, or those of a thin factor where that pays."""
-    thin = THIN * n * outputs
-    return thin if 3 * thin < p else p
+    """Return the columns of a matrix between kernels: all of them, or those of a low-rank factor where that pays."""
+    columns = FACTOR_COLUMNS * n * outputs
+    return columns if 3 * columns < p else p
 
 
 def arithmetic(n: int, d: int, p: int, outputs: int, values: int) -> float:

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 from problems import PAPER_SETS, available, split
-from relaxation import table
+from step_length import table
 
 from bemkl.distributions import PointMass
 from bemkl.inference import (

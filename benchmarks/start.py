@@ -16,7 +16,7 @@ from statistics import mean, median
 from typing import Any
 
 from problems import PAPER_SETS, available, split
-from relaxation import MOST, sweeps, table
+from step_length import MOST, sweeps, table
 
 from bemkl.distributions import PointMass
 from bemkl.inference import DENSE, SPARSE, Block, NewtonMeans, NewtonWeights, Priors, Probit, Problem, ascend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bemkl.registry import FUNCTION_PRIORS, MULTICLASS, POSTERIORS, WEIGHTS
 from fuzz.draws import Draw
 
 _PRIOR = (["dense", "sparse", "2,0.5"], ["1e-300,1e300", "1e-10,1e10"], ["spars", "0,1", "1", "nan,1", ""])
@@ -13,10 +14,10 @@ MODEL: dict[str, tuple[list[str], list[str], list[str]]] = {
     "--bias-prior": _PRIOR,
     "--noise-prior": _PRIOR,
     "--pool-prior": _PRIOR,
-    "--posterior": (["mean_field", "marginal"], [], ["map"]),
-    "--function-prior": (["sum", "kernel", "samples", "evidence"], [], ["add"]),
-    "--weights": (["free", "nonnegative", "factorized", "spike_slab"], [], ["fre"]),
-    "--multiclass": (["shared", "ovr", "pooled", "multinomial"], [], ["all"]),
+    "--posterior": ([*POSTERIORS], [], ["map"]),
+    "--function-prior": ([*FUNCTION_PRIORS, "evidence"], [], ["add"]),
+    "--weights": ([*WEIGHTS], [], ["fre"]),
+    "--multiclass": ([*MULTICLASS], [], ["all"]),
     "--intermediate-std": (["1", "0.1", "learn"], ["1e-80", "1e150"], ["0", "-1", "nan", "lern"]),
     "--margin": (["0", "1", "0.5"], ["1e8"], ["-1", "nan", "inf"]),
     "--landmarks": (["2", "4"], [], ["0", "999", "two"]),

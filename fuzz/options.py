@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor
+from bemkl.registry import FUNCTION_PRIORS, MULTICLASS, WEIGHTS
 from fuzz.draws import Draw
 
 ESTIMATORS = {kind.__name__: kind for kind in (BEMKLClassifier, BEMKLRegressor, BEMKLMultiTask)}
@@ -31,15 +32,15 @@ VALUES: dict[str, Values] = {
     "noise_prior": _PRIOR,
     "pool_prior": _PRIOR,
     "posterior": (["'mean_field'"] * 3 + ["'marginal'"], [], ["'map'", "None"]),
-    "function_prior": (["'sum'", "'kernel'", "'samples'", "'evidence'"], [], ["'add'", "None"]),
-    "weights": (["'free'", "'nonnegative'", "'factorized'", "'spike_slab'"], [], ["'fre'", "None"]),
+    "function_prior": ([*map(repr, FUNCTION_PRIORS), "'evidence'"], [], ["'add'", "None"]),
+    "weights": ([*map(repr, WEIGHTS)], [], ["'fre'", "None"]),
     "intermediate_std": (
         ["1.0", "0.1", "'learn'", "0.3", "10", "np.float32(0.5)"],
         ["1e-4", "1e4", "1e-8", "1e-80", "1e-120", "1e150"],
         ["0.0", "-1.0", "np.nan", "np.inf", "'lern'", "None"],
     ),
     "margin": (["1.0", "0.0", "0.5", "3"], ["10.0", "1e8", "1e200"], ["True", "-1.0", "np.nan", "'wide'", "None"]),
-    "multiclass": (["'shared'", "'ovr'", "'pooled'", "'multinomial'"], [], ["'all'", "None"]),
+    "multiclass": ([*map(repr, MULTICLASS)], [], ["'all'", "None"]),
     "unlabeled": (["False"] * 4 + ["-1", "None", "np.nan", "'?'"], [], ["True", "[0]"]),
     "predictive": (["'exact'", "'paper'"], [], ["'wrong'", "None"]),
     "landmarks": (

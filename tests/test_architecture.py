@@ -26,7 +26,7 @@ ARROWS = {
     "registry": set(),
     "visible": set(),
     "distributions": {"arrays", "_numerics"},
-    "kernels": {"alignment", "arrays", "_numerics", "kernels"},
+    "kernels": {"alignment", "arrays", "_numerics", "kernels", "registry"},
     "inference": {
         "arrays",
         "exceptions",

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, load_model, save_model
-from bemkl.commands.settings import MODEL_OPTIONS
+from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, kernels, load_model, save_model
+from bemkl.commands.settings import MODEL_OPTIONS, Settings
 from bemkl.exceptions import ModelFileError
-from bemkl.registry import MULTICLASS, WEIGHTS, find
+from bemkl.registry import BANKS, LIKELIHOODS, MULTICLASS, POOLED_WEIGHTS, WEIGHTS, find
 
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.mark.parametrize("known", [WEIGHTS, MULTICLASS])
+@pytest.mark.parametrize("known", [BANKS, WEIGHTS, POOLED_WEIGHTS, LIKELIHOODS, MULTICLASS])
 def test_every_name_stands_for_something(known):
     for name in known:
         assert callable(find("x", name, known))
@@ -32,6 +32,7 @@ def test_estimators_name_them(estimator):
 
 def test_the_command_line_offers_them():
     choices = {option.name: list(option.type.choices) for option in options() if hasattr(option.type, "choices")}
+    assert choices["bank"] == list(BANKS)
     assert choices["weights"] == list(WEIGHTS)
     assert choices["multiclass"] == list(MULTICLASS)
 
@@ -61,8 +62,15 @@ def test_other_names_are_refused(value):
 @pytest.fixture
 def toys(monkeypatch):
     """Register plug-ins that are no part of the package."""
+    monkeypatch.setitem(BANKS, "toy", "toy_plug_ins:bank")
     monkeypatch.setitem(WEIGHTS, "toy", "toy_plug_ins:family")
     monkeypatch.setitem(MULTICLASS, "toy", "toy_plug_ins:way")
+
+
+def test_a_registered_bank_has_a_name(toys):
+    assert "toy" in kernels.BANKS
+    assert kernels.named_bank("toy", np.eye(2)).fit_transform(np.eye(2)).shape == (2, 2, 1)
+    assert Settings("toy", None, {}, {}, {}).estimator("regression", np.eye(2)).kernels.specs[0].kernel == "linear"
 
 
 @pytest.fixture
@@ -97,3 +105,11 @@ def test_registered_classes_are_held_to_their_shapes(toy_file):
     object.__setattr__(model.posterior_.weights, "notes", np.ones(len(model.kernel_names_) + 1))
     with pytest.raises(ValueError, match=r"weights \(ToyWeights\).notes: expected shape"):
         save_model(model, path)
+
+
+def test_registered_classes_stand_where_they_belong(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = BEMKLClassifier(weights="spike_slab", max_iter=1, tol=None).fit(X[::3], y[::3])
+    object.__setattr__(model._fitted[0], "likelihood", model.posterior_.weights)
+    with pytest.raises(ValueError, match="expected a Likelihood, got a SpikeSlabWeights"):
+        save_model(model, tmp_path / "model.skops")

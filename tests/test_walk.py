@@ -19,7 +19,7 @@ BANK = KernelBank(
     [KernelSpec("gaussian", "each", {"width": [0.5, 1.0]}), KernelSpec("polynomial", "all", {"degree": [1, 2]})]
 )
 # Files, and changes of file between first visits of functions: these may only get smaller.
-LIMITS = {"fit": (47, 289), "plain fit": (44, 236), "predict_proba": (21, 60), "bemkl fit": (74, 387)}
+LIMITS = {"fit": (47, 288), "plain fit": (44, 236), "predict_proba": (21, 60), "bemkl fit": (74, 387)}
 
 
 def fit():

@@ -1,4 +1,4 @@
-"""Plug-ins of somebody else's: a family of kernel weights and a likelihood that the package does not know."""
+"""Plug-ins of somebody else's: a bank, kernel weights and a likelihood that the package does not know."""
 
 from dataclasses import dataclass, fields
 
@@ -8,6 +8,7 @@ from bemkl.arrays import Array
 from bemkl.estimators.multiclass import Fits
 from bemkl.inference import Free, Probit
 from bemkl.inference.weights.free import FreeWeights
+from bemkl.kernels import KernelBank, KernelSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +48,11 @@ class ToyLikelihood:
     def rehearsal(self):
         """None: there is nothing easier to start from."""
         return None
+
+
+def bank(X):
+    """Return one linear kernel, whatever the samples."""
+    return KernelBank([KernelSpec("linear")])
 
 
 def family(*, bold):

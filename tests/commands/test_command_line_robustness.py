@@ -19,11 +19,9 @@ from command_line import refused, run, write
 
 import bemkl
 import bemkl.commands.weights
-from bemkl.commands import settings
 from bemkl.commands.output import as_csv
 from bemkl.files.tables import read_table
 from bemkl.files.writing import write_whole
-from bemkl.kernels import BANKS
 
 N = 12
 START = "from bemkl.commands import main; main()"
@@ -99,9 +97,6 @@ except SystemExit:
         assert pickle.loads(pickle.dumps(bemkl.BEMKLClassifier)) is bemkl.BEMKLClassifier
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):
             bemkl.nothing  # noqa: B018
-
-    def test_banks_are_those_of_the_library(self):
-        assert tuple(BANKS) == settings._BANKS
 
     def test_no_arguments_show_the_help(self):
         assert run().stdout == run("--help").stdout

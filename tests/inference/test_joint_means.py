@@ -123,13 +123,13 @@ def model_at(block, a):
     return rows, lam, np.stack(columns, axis=2) + lam[:, :, None] * np.eye(n_basis)
 
 
-@pytest.mark.parametrize("roughly", [False, True])
+@pytest.mark.parametrize("approximate", [False, True])
 @pytest.mark.parametrize(("length", "n_samples"), [(1.0, 7), (100.0, 80)])
-def test_a_step_is_the_best_in_its_plane(length, n_samples, roughly):
+def test_a_step_is_the_best_in_its_plane(length, n_samples, approximate):
     """
     Against a solve of the two equations of each output; parallel moves, and none, leave the one move alone.
 
-    Rough steps are exact for few samples, and where they are far too long or too short: then the rest is computed.
+    Approximate steps are exact for few samples, and where they are far too long or too short: the rest follows.
     """
     rng = np.random.default_rng(0)
     block = Block(DenseStack(rng.normal(size=(3, n_samples, 5))), Probit(rng.choice([-1.0, 1.0], size=(n_samples, 4))))
@@ -139,7 +139,7 @@ def test_a_step_is_the_best_in_its_plane(length, n_samples, roughly):
     r = np.where(np.einsum("ld,ld->l", r, x)[:, None] > 0.0, r, -r)
     x *= (dot(r, x) / np.einsum("ld,lde,le->l", x, matrices, x) / length)[:, None]
     solvers = [lambda _, row=row: row for row in x]
-    rows, moved, gain = Steps(1, 3.0, roughly, n_samples).climb(rows, slice(None), y, r, lam, solvers)
+    rows, moved, gain = Steps(1, 3.0, approximate, n_samples).climb(rows, slice(None), y, r, lam, solvers)
     for o, matrix in enumerate(matrices):
         plane = x[o][None] if o in (1, 2) else np.stack([x[o], y[o]])
         lengths = np.linalg.solve(plane @ matrix @ plane.T, plane @ r[o])
@@ -159,7 +159,7 @@ def test_enough_steps_solve_the_system(name):
         assert_allclose(after.sample.mean, before.sample.mean, rtol=0.0, atol=1e-7 * scale)
 
 
-class TestRoughly:
+class TestApproximateSteps:
     """What bold steps do without where there are many samples."""
 
     @pytest.fixture(params=[0.1, 1.0])
@@ -201,7 +201,7 @@ class TestRoughly:
     def test_means_are_close_to_their_optimum(self, case):
         """What the approximate coupling makes of a step is what the exact one does, but for a small part of it."""
         here, weights, coupling = case
-        (update,) = NewtonMeans(relaxation=1.0).steps.values()
+        (update,) = NewtonMeans(step_length=1.0).steps.values()
         before, after = rows_of(here), rows_of(update(here, weights))
         eta = predictor(before, weights.mean, weights.bias)
         profile = before.likelihood.profile(before.targets, here.tau, eta)
@@ -237,21 +237,21 @@ class TestRoughly:
 
     @pytest.mark.parametrize("deviation", [0.3, 1.0])
     def test_same_optimum(self, deviation, monkeypatch):
-        """Where rough steps converge, a plain sweep changes nothing, and exact ones end in the same place."""
+        """Where approximate steps converge, a plain sweep changes nothing, and exact ones end in the same place."""
         rng = np.random.default_rng(0)
         X = rng.normal(size=(140, 2))
         block = Block(SMOOTH.fit_factored(X), Probit(np.sign(X[:, 0] + 0.5 * rng.normal(size=140))))
         priors = Priors(intermediate=PointMass.from_std(deviation))
         bold = Problem([block], priors, NewtonWeights(), NewtonMeans())
-        rough = run(bold, max_iter=1500, tol=None)
+        approximate = run(bold, max_iter=1500, tol=None)
         monkeypatch.setattr("bemkl.inference.newton.joint_means._MANY", 141)
         exact = run(bold, max_iter=1500, tol=None)
-        assert not np.array_equal(rough.lower_bounds[:5], exact.lower_bounds[:5])
-        plain = sweep(replace(bold, pair=Plain(), weights=Free()), rough.state)
+        assert not np.array_equal(approximate.lower_bounds[:5], exact.lower_bounds[:5])
+        plain = sweep(replace(bold, pair=Plain(), weights=Free()), approximate.state)
         for other in (exact.state, plain):
-            for found, expected in zip(expectations(other), expectations(rough.state), strict=True):
+            for found, expected in zip(expectations(other), expectations(approximate.state), strict=True):
                 assert_allclose(found, expected, rtol=0.0, atol=1e-6 * max(1.0, np.abs(expected).max()))
-        assert_allclose(rough.lower_bound, exact.lower_bound, rtol=1e-11)
+        assert_allclose(approximate.lower_bound, exact.lower_bound, rtol=1e-11)
 
 
 @pytest.mark.parametrize(("share", "fresh"), [(0.1, False), (25.0, True)])

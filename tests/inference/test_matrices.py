@@ -44,11 +44,11 @@ def dense(matrix):
 
 
 class TestVerbs:
-    @pytest.fixture(params=["thin", "dense"])
+    @pytest.fixture(params=["low rank", "dense"])
     def pair(self, request):
         """A matrix in either form, and its numbers."""
         matrix = thin_matrix()
-        return (matrix if request.param == "thin" else dense(matrix)), np.asarray(matrix)
+        return (matrix if request.param == "low rank" else dense(matrix)), np.asarray(matrix)
 
     def test_numbers(self, pair):
         matrix, values = pair
@@ -69,7 +69,7 @@ class TestVerbs:
         x = RNG.normal(size=shape)
         assert_allclose(matrix @ x, values @ x, rtol=1e-13, atol=1e-14)
 
-    @pytest.mark.parametrize("form", [lambda matrix: matrix, dense], ids=["thin", "dense"])
+    @pytest.mark.parametrize("form", [lambda matrix: matrix, dense], ids=["low rank", "dense"])
     def test_sums_and_inner_products(self, pair, form):
         matrix, values = pair
         other = thin_matrix(3)
@@ -156,7 +156,7 @@ class TestPerOutput:
         assert_allclose(np.asarray(matrices.times(2.0)[1]), 2.0 * values[1], rtol=1e-14)
 
 
-@pytest.mark.parametrize("form", [lambda matrix: matrix, dense], ids=["thin", "dense"])
+@pytest.mark.parametrize("form", [lambda matrix: matrix, dense], ids=["low rank", "dense"])
 def test_biases_are_eliminated(form):
     corner, link = np.array([2.0, 5.0]), 0.1 * RNG.normal(size=(2, SIZE))
     precision = JointPrecision(corner, link, form(thin_matrix(3)))

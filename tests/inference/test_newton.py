@@ -19,6 +19,7 @@ from bemkl.inference import (
     Priors,
     Probit,
     Problem,
+    SemiSupervisedProbit,
     initialise,
     lower_bound_terms,
     run,
@@ -27,7 +28,7 @@ from bemkl.inference import (
 from bemkl.inference.engine import _climb
 from bemkl.inference.newton.coupling import Coupling, Samples
 from bemkl.inference.newton.steps import beyond
-from bemkl.inference.rows import predictor
+from bemkl.inference.rows import predictor, profile_of
 from bemkl.inference.weights.free import precision_of, pull_of
 from bemkl.inference.weights.newton import (
     fixed_point,
@@ -48,6 +49,7 @@ def bold(problem, n_steps=1):
     ("likelihood", "noise"),
     [
         (Probit([[1, -1], [-1, -1], [1, 1]], margin=0.7), PointMass(1.0)),
+        (SemiSupervisedProbit([[1, 0], [0, -1], [0, 0]], margin=0.7), PointMass(1.0)),
         (Gaussian([[0.3, 2.0]] * 3), Gamma(1.0, np.array([1.0, 0.3]))),
     ],
 )
@@ -98,6 +100,19 @@ def test_regression_has_nothing_to_eliminate(name):
             assert_allclose(mean(further), beyond(mean(before), mean(ordinary)), rtol=1e-9, atol=1e-12)
 
 
+def test_curvatures_of_newton_steps_are_never_negative():
+    """A sample without a label is more likely on either side than between, where its log mass is convex."""
+    likelihood = SemiSupervisedProbit([1, 0, 0, -1], margin=0.7)
+    block = Block(DenseStack(random_kernels(np.random.default_rng(0), 4)[0]), likelihood)
+    here = initialise(Problem([block])).blocks[0]
+    eta = np.array([[0.3, 0.1, 4.0, -9.0]])
+    raw = likelihood.profile(likelihood.start(), here.tau, eta)
+    assert raw.curvature[0, 1] < -0.5
+    held = profile_of(rows_of(here), here.tau, eta)
+    assert_array_equal(held.gradient, raw.gradient)
+    assert_array_equal(held.curvature, np.clip(raw.curvature, 0.0, 1.0))
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_newton_step_of_the_weights(name, monkeypatch):
     """Conjugate gradients against a solve with the whole matrix, with covariance or factor, and few or many kernels."""
@@ -110,7 +125,7 @@ def test_newton_step_of_the_weights(name, monkeypatch):
     for t, (here, biases) in enumerate(zip(state.blocks, weights.bias_slices, strict=True)):
         part, tau, moments = rows_of(here), here.tau, weights.moments(t)
         G = part.mean
-        profile = part.likelihood.profile(part.targets, tau, predictor(part, moments.mean, moments.bias))
+        profile = profile_of(part, tau, predictor(part, moments.mean, moments.bias))
         for o, bias in enumerate(range(biases.start, biases.stop)):
             rows = np.zeros((G.shape[2], len(A)))
             rows[:, bias], rows[:, kernels] = 1.0, G[o].T

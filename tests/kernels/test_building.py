@@ -123,8 +123,8 @@ class TestBank:
             ]
         )
         stack = bank.fit_factored(X)
-        thin = np.linalg.matrix_rank(matrices(stack)[1], 1e-10) + 4
-        assert 4 * 60**2 + 4 * 60 < stack.n_values < 4 * 60**2 + 2 * thin * 60
+        low_rank = np.linalg.matrix_rank(matrices(stack)[1], 1e-10) + 4
+        assert 4 * 60**2 + 4 * 60 < stack.n_values < 4 * 60**2 + 2 * low_rank * 60
         assert_same(stack, bank.fit_transform(X).dense().values, tolerance=1e-9)
 
     @pytest.mark.parametrize("landmarks", [None, 1, [0], "pivoted"])

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, paper_bank, stack_kernels
 from bemkl.inference import NewtonMeans, NewtonWeights, run
 from bemkl.kernels import FactoredStack, gaussian
-from bemkl.kernels.forms import Full, ThinFactors
+from bemkl.kernels.forms import Full, LowRankFactors
 from bemkl.kernels.stack import Gathering
 
 RNG = np.random.default_rng(0)
@@ -26,68 +26,72 @@ def as_factors(stack):
     forms = []
     for kernel in stack.values:
         left, size, right = np.linalg.svd(kernel.astype(np.float64), full_matrices=False)
-        forms.append(ThinFactors.single(left.T * np.sqrt(size)[:, None], right * np.sqrt(size)[:, None]))
+        forms.append(LowRankFactors.single(left.T * np.sqrt(size)[:, None], right * np.sqrt(size)[:, None]))
     return FactoredStack(forms)
 
 
 class TestFactoredStack:
     def test_verbs(self):
         left, right, full = RNG.normal(size=(2, 9)), RNG.normal(size=(2, 5)), RNG.normal(size=(9, 5))
-        stack = FactoredStack([ThinFactors.single(left, right), Full(full), Full(full.astype(np.float32))])
+        stack = FactoredStack([LowRankFactors.single(left, right), Full(full), Full(full.astype(np.float32))])
         assert_same(stack, np.stack([left.T @ right, full, full.astype(np.float32)]))
         assert stack.n_values == 28 + 2 * 45
 
     def test_positions(self):
         """Forms may have any kernels of the stack."""
         factor, full = RNG.normal(size=(3, 7)), RNG.normal(size=(7, 7))
-        thin = ThinFactors(factor, factor, np.array([1, 3]))
-        stack = FactoredStack([thin, Full(full)], [[2, 0], [1]])
+        low_rank = LowRankFactors(factor, factor, np.array([1, 3]))
+        stack = FactoredStack([low_rank, Full(full)], [[2, 0], [1]])
         assert_same(stack, np.stack([factor[1:].T @ factor[1:], full, np.outer(factor[0], factor[0])]))
 
     @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-    def test_rough_sums_of_any_size(self, scale):
+    def test_approximate_sums_of_any_size(self, scale):
         """Single precision has no range for squares of these; a small kernel alone has all its leading rows."""
         falling = RNG.normal(size=(20, 9)) * 4.0 ** -np.minimum(np.arange(20.0), 6.0)[:, None]
         together = np.concatenate([np.sqrt(s * scale) * falling for s in (1e20, 1e-10, 1.0)])
-        thin = ThinFactors(together, together, np.array([20, 40, 60]))
-        stack = FactoredStack([thin, Full(scale * np.eye(9)), Full(np.zeros((9, 9)))])
+        low_rank = LowRankFactors(together, together, np.array([20, 40, 60]))
+        stack = FactoredStack([low_rank, Full(scale * np.eye(9)), Full(np.zeros((9, 9)))])
         for m, factor in enumerate(np.split(together, 3)):
-            found = stack.combine_roughly(np.eye(5)[m])
+            found = stack.combine_approximately(np.eye(5)[m])
             assert 0.95 < found.trace() / np.square(factor).sum() < 0.9999
-        assert_allclose(stack.combine_roughly(np.eye(5)[3]), scale * np.eye(9), rtol=1e-15)
+        assert_allclose(stack.combine_approximately(np.eye(5)[3]), scale * np.eye(9), rtol=1e-15)
 
-    def test_rough_sums_of_few_rows_are_exact(self):
+    def test_approximate_sums_of_few_rows_are_exact(self):
         left, right, full = RNG.normal(size=(2, 9)), RNG.normal(size=(2, 5)), RNG.normal(size=(9, 5))
-        stack = FactoredStack([ThinFactors.single(left, right), Full(full)])
-        assert_allclose(stack.combine_roughly(np.array([1.0, -2.0])), left.T @ right - 2.0 * full, rtol=1e-13)
+        stack = FactoredStack([LowRankFactors.single(left, right), Full(full)])
+        assert_allclose(stack.combine_approximately(np.array([1.0, -2.0])), left.T @ right - 2.0 * full, rtol=1e-13)
 
-    def test_rough_sums_are_without_what_hardly_counts(self):
+    def test_approximate_sums_are_without_what_hardly_counts(self):
         """Kernels that make up less than 2 % of the sum are left out, whatever their form."""
-        thin, full = RNG.normal(size=(1, 9)), np.eye(9)
-        stack = FactoredStack([ThinFactors.single(thin), Full(full), ThinFactors.single(thin), Full(full)])
-        size = np.square(thin).sum()
+        low_rank, full = RNG.normal(size=(1, 9)), np.eye(9)
+        stack = FactoredStack(
+            [LowRankFactors.single(low_rank), Full(full), LowRankFactors.single(low_rank), Full(full)]
+        )
+        size = np.square(low_rank).sum()
         weights = np.array([1.0 / size, -1.0 / 9.0, 0.009 / size, -0.009 / 9.0])
-        assert_allclose(stack.combine_roughly(weights), weights[0] * thin.T @ thin + weights[1] * full, atol=1e-6)
+        assert_allclose(
+            stack.combine_approximately(weights), weights[0] * low_rank.T @ low_rank + weights[1] * full, atol=1e-6
+        )
         more = weights * [1.0, 1.0, 5.0, 5.0]
-        expected = (more[0] + more[2]) * thin.T @ thin + (more[1] + more[3]) * full
-        assert_allclose(stack.combine_roughly(more), expected, atol=1e-6)
+        expected = (more[0] + more[2]) * low_rank.T @ low_rank + (more[1] + more[3]) * full
+        assert_allclose(stack.combine_approximately(more), expected, atol=1e-6)
 
-    def test_rough_sums_in_two_threads(self, monkeypatch):
+    def test_approximate_sums_in_two_threads(self, monkeypatch):
         """A fit that asks for the first time while another one does gets the whole sum too."""
-        thin, full = RNG.normal(size=(1, 9)), np.eye(9)
-        stack, weights = FactoredStack([ThinFactors.single(thin), Full(full)]), np.ones(2)
+        low_rank, full = RNG.normal(size=(1, 9)), np.eye(9)
+        stack, weights = FactoredStack([LowRankFactors.single(low_rank), Full(full)]), np.ones(2)
         size, sums = Full.sizes.fget, []
 
         def asked(kernel):
             if not sums:
                 sums.append(None)
                 with ThreadPoolExecutor(1) as other:
-                    sums[0] = other.submit(stack.combine_roughly, weights).result(timeout=60)
+                    sums[0] = other.submit(stack.combine_approximately, weights).result(timeout=60)
             return size(kernel)
 
         monkeypatch.setattr(Full, "sizes", property(asked))
-        assert_array_equal(stack.combine_roughly(weights), sums[0])
-        assert_allclose(sums[0], thin.T @ thin + full, atol=1e-6)
+        assert_array_equal(stack.combine_approximately(weights), sums[0])
+        assert_allclose(sums[0], low_rank.T @ low_rank + full, atol=1e-6)
 
     def test_a_kernel_of_zeros(self):
         """Centring a constant kernel leaves nothing."""
@@ -102,7 +106,7 @@ class TestFactoredStack:
             FactoredStack([])
         with pytest.raises(ValueError, match="of the same samples, got shapes"):
             FactoredStack([Full(np.eye(3)), Full(np.eye(4))])
-        for bad in (Full(np.full((3, 3), np.nan)), ThinFactors.single(np.full((1, 3), np.inf))):
+        for bad in (Full(np.full((3, 3), np.nan)), LowRankFactors.single(np.full((1, 3), np.inf))):
             with pytest.raises(ValueError, match=r"kernels: .*(NaN|inf)"):
                 FactoredStack([bad])
         with pytest.raises(ValueError, match="tolerance: "):

@@ -7,23 +7,8 @@ from typing import Any
 
 import click
 
-from bemkl.registry import FUNCTION_PRIORS, MULTICLASS, POSTERIORS, WEIGHTS
+from bemkl.registry import BANKS, FUNCTION_PRIORS, MULTICLASS, POSTERIORS, WEIGHTS
 
-# Those of bemkl.kernels, which help has to do without.
-_BANKS = (
-    "default",
-    "paper",
-    "gaussian",
-    "laplacian",
-    "matern",
-    "linear",
-    "cosine",
-    "polynomial",
-    "chi2",
-    "intersection",
-    "tanimoto",
-    "hamming",
-)
 _PRIORS = ("kernel_prior", "sample_prior", "bias_prior")
 _SHARED = (
     *_PRIORS,
@@ -103,7 +88,9 @@ MODEL_OPTIONS = [
     click.option(
         "--task", type=click.Choice(["classification", "regression"]), help="Instead of what the target says."
     ),
-    click.option("--bank", type=click.Choice(_BANKS), default="default", show_default=True, help="Kernels on tables."),
+    click.option(
+        "--bank", type=click.Choice(list(BANKS)), default="default", show_default=True, help="Kernels on tables."
+    ),
     click.option(
         "--posterior",
         type=click.Choice(list(POSTERIORS)),

@@ -70,7 +70,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     acceleration : {"newton"} or None
         Bold steps, or the paper's plain iteration.
     factor_tol : float or None
-        Accuracy of thin factors of kernels; None keeps matrices.
+        Accuracy of low-rank factors of kernels; None keeps matrices.
     max_iter : int
         Most iterations.
     tol : float or None
@@ -223,7 +223,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         sizes = zip(blocks, readings, strict=True)
         shrunk = sum(block.likelihood.n_samples * np.log(scale) for block, (_, _, scale) in sizes)
         self.lower_bound_ = float(sum(result.lower_bound for result in results) - shrunk)
-        one = self.sharing == "shared" and self.weights != "spike_slab"
+        one = self.sharing == "shared" and strategies["weights"].shared
         means = np.array([block.weights.mean for block in fitted])
         deviations = np.sqrt([block.weights.covariance.diagonal() for block in fitted])
         self.kernel_weights_ = means[0] if one else means

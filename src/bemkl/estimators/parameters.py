@@ -62,17 +62,18 @@ def find_strategies(weights: Any, acceleration: Any, *, pool_prior: Gamma | None
     """Find the strategies of a family of weights and an acceleration."""
     if acceleration not in ("newton", None):
         raise ValueError(f'acceleration: expected "newton" or None, got {acceleration!r}.')
-    make_strategy = find("weights", weights, WEIGHTS)
-    if pool_prior is not None and weights != "free":
-        raise ValueError(f'weights: expected "free" where weights are pooled, got {weights!r}.')
-    strategy: AnyWeightStrategy = make_strategy(bold=acceleration is not None)
+    bold = acceleration is not None
+    strategy: AnyWeightStrategy = find("weights", weights, WEIGHTS)(bold=bold)
     if pool_prior is not None:
-        strategy = Pooled(pool_prior, bold=acceleration is not None)
+        if not strategy.poolable:
+            known = [f'"{name}"' for name in WEIGHTS if find("weights", name, WEIGHTS)(bold=bold).poolable]
+            raise ValueError(f"weights: expected {' or '.join(known)} where weights are pooled, got {weights!r}.")
+        strategy = Pooled(pool_prior, bold=bold)
     if acceleration is None:
         return {"weights": strategy, "pair": Plain()}
     # Going on beyond a step pays only where the weights, updated in turn with the pair, go on too.
-    bold = strategy.cautious is not strategy
-    return {"weights": strategy, "pair": NewtonMeans() if bold else NewtonMeans(relaxation=1.0)}
+    goes_on = strategy.cautious is not strategy
+    return {"weights": strategy, "pair": NewtonMeans() if goes_on else NewtonMeans(step_length=1.0)}
 
 
 def generator(random_state: Any) -> np.random.Generator:

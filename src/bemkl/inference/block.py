@@ -363,10 +363,10 @@ class Evidence:
         matrix : Symmetric of size n_kernels, or InRows
             Outer products of the intermediate outputs times what is missing, to be multiplied with vectors.
         """
+        many = len(weights.mean) > _MANY
+        dense = not many and is_dense(self.kernel_spread)
         rows, sums = self._here.rows.run(curve, self._here.tau, weights.mean, weights.bias, True)
-        if len(weights.mean) > _MANY:
-            return sums, InRows(rows)
-        return sums, rows.run(curvature_matrix, is_dense(self.kernel_spread))[1]
+        return sums, InRows(rows) if many else rows.run(curvature_matrix, dense)[1]
 
 
 PairStep = Callable[[BlockState, WeightMoments], BlockState]

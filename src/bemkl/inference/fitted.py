@@ -336,14 +336,14 @@ class FittedBlock:
     def _passes(self, stack: Stack) -> Iterator[tuple[slice, Array, list[tuple[int, Whitener]]]]:
         """Yield rows of the kernels with roots of covariances: one pass a group of outputs, with bounded memory."""
         sample, (n_kernels, n_samples, n_basis) = self.posterior.sample, stack.shape
-        for outputs in _runs(self.n_outputs, 8 * n_basis * n_basis):
+        for outputs in _slices(self.n_outputs, 8 * n_basis * n_basis):
             numbers = range(outputs.start, outputs.stop)
             whiteners = [(o, sample.precision_factor(self.gram, o, self.root).whitener()) for o in numbers]
-            for rows in _runs(n_samples, 8 * n_kernels * n_basis):
+            for rows in _slices(n_samples, 8 * n_kernels * n_basis):
                 yield rows, stack.rows(rows), whiteners
 
 
-def _runs(count: int, size: int) -> Iterator[slice]:
-    """Cut a range into runs whose items, of some bytes each, together fit into a block of memory."""
+def _slices(count: int, size: int) -> Iterator[slice]:
+    """Cut a range into slices whose items, of some bytes each, together fit into a block of memory."""
     step = max(1, _BLOCK_BYTES // size)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))

@@ -173,8 +173,9 @@ class Profile:
     gradient : ndarray of shape (n_outputs, n_samples)
         First derivatives.
     curvature : ndarray of shape (n_outputs, n_samples)
-        Negative second derivatives, not negative. At most the precision of the targets: with the targets fixed, the
-        same function has that curvature, and the same gradient where they are at their optimum.
+        Negative second derivatives; themselves negative where the function is convex, which `rows.profile_of` sees to.
+        At most the precision of the targets: with the targets fixed, the same function has that curvature, and the same
+        gradient where they are at their optimum.
     """
 
     gradient: Array
@@ -306,7 +307,7 @@ class JointPrecision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSolver:
-    """Solver of systems with a bordered matrix."""
+    """Solver of systems with the matrix of a `JointPrecision`."""
 
     corner: Array  # (n_biases,): the diagonal of the biases
     link: Array  # (n_biases, n_kernels): the border

@@ -46,6 +46,14 @@ class WeightStrategy(Protocol[WeightT]):
     def balanced(self) -> bool:
         """Whether sweeps end with a search for the best scale of kernel weights against all other factors."""
 
+    @property
+    def shared(self) -> bool:
+        """Whether all blocks have the same kernel weights."""
+
+    @property
+    def poolable(self) -> bool:
+        """Whether `Pooled` is this family for weights of blocks around common ones."""
+
     def start(
         self, n_kernels: int, n_outputs: Sequence[int], priors: Priors, rng: np.random.Generator | None
     ) -> WeightT:

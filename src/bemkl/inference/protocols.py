@@ -31,7 +31,7 @@ class Stack(Protocol):
     def gram(self) -> Array:
         """Return the (n_basis, n_basis) sum of squared kernels."""
 
-    def combine_roughly(self, weights: Array) -> Array:
+    def combine_approximately(self, weights: Array) -> Array:
         """Approximate the weighted sum of the kernels, shape (n_samples, n_basis), to a few percent of each."""
 
     def rows(self, chosen: slice) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bemkl.arrays import Array
 from bemkl.inference.matrices import Symmetric, gram
-from bemkl.inference.moments import WeightMoments
+from bemkl.inference.moments import Profile, WeightMoments
 from bemkl.inference.protocols import AnyLikelihood, Stack, Targets
 
 T = TypeVar("T")
@@ -155,6 +155,19 @@ def predictor(part: Part, e: Array, b: Array) -> Array:
     return mean
 
 
+def profile_of(part: Part, tau: Array, eta: Array) -> Profile:
+    """
+    Derivatives of the bound in the predictor, with targets at their optimum, as Newton's steps take them.
+
+    Shapes: tau (n_outputs,), eta (n_outputs, n).
+    """
+    profile = part.likelihood.profile(part.targets, tau, eta)
+    # A score that may be on either side of a margin has a log mass that is convex between the two. Systems with its
+    # negative curvature need not be positive definite, and steps would go to where the bound is stationary, not high:
+    # such a sample counts as linear. More than the precision is rounding, and what is missing of that has a root.
+    return Profile(profile.gradient, np.clip(profile.curvature, 0.0, tau[:, None]))
+
+
 def observe(part: Part, e: Array, b: Array) -> tuple[Part, TargetSums]:
     """Look at the targets with other kernel weights."""
     return part, target_sums(part, e, b)
@@ -196,9 +209,9 @@ def curve(part: Part, tau: Array, e: Array, b: Array, missing: bool) -> tuple[Pa
     Shapes: tau (n_outputs,), e (n_kernels,), b (n_outputs,).
     """
     eta, G = predictor(part, e, b), part.mean
-    profile = part.likelihood.profile(part.targets, tau, eta)
+    profile = profile_of(part, tau, eta)
     w, own = profile.curvature, tau[:, None]
-    c = np.maximum(own - w, 0.0) if missing else w
+    c = own - w if missing else w
     q = (own if missing else w) * eta + profile.gradient
     link, pull = (G @ c[:, :, None])[:, :, 0], (G @ q[:, :, None])[:, :, 0]
     return replace(part, work=c), ProfileSums(c.sum(axis=1), link, q.sum(axis=1), pull.sum(axis=0))

@@ -6,11 +6,12 @@ from bemkl.kernels.distances import from_distances, mean_distance
 from bemkl.kernels.functions import cosine, gaussian, laplacian, linear, matern, periodic, polynomial
 from bemkl.kernels.kernel_stack import KernelStack, stack_kernels
 from bemkl.kernels.landmarks import choose_landmarks
-from bemkl.kernels.presets import BANKS, default_bank, named_bank, paper_bank
+from bemkl.kernels.presets import default_bank, named_bank, paper_bank
 from bemkl.kernels.scaling import spherical
 from bemkl.kernels.sequences import spectrum
 from bemkl.kernels.specs import KernelSpec
 from bemkl.kernels.stack import DenseStack, FactoredStack
+from bemkl.registry import BANKS
 
 __all__ = [
     "BANKS",

@@ -116,8 +116,8 @@ class KernelBank(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """
         Learn from training samples, and return their kernels in a form that may be many times smaller.
 
-        A kernel of low rank becomes a thin factor by pivoted Cholesky, from as many of its columns as the rank; its
-        matrix is never formed.
+        A kernel of low rank becomes a factor of few rows by pivoted Cholesky, from as many of its columns as the rank;
+        its matrix is never formed.
 
         Parameters
         ----------

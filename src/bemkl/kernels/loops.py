@@ -100,7 +100,7 @@ def extend(
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def project(positions: Array, ends: Array, left: Array, right: Array, coefficients: Array, out: Array) -> None:
     """
-    Multiply kernels with coefficients, as `bemkl.kernels.forms.ThinFactors.project` does.
+    Multiply kernels with coefficients, as `bemkl.kernels.forms.LowRankFactors.project` does.
 
     Each row of the factors is read once; sums may be taken in any order, which lets the compiler use vectors.
 
@@ -124,7 +124,7 @@ def project(positions: Array, ends: Array, left: Array, right: Array, coefficien
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def backproject(positions: Array, ends: Array, left: Array, right: Array, intermediate: Array, out: Array) -> None:
     """
-    Add kernels times intermediate outputs, as `bemkl.kernels.forms.ThinFactors.backproject` does.
+    Add kernels times intermediate outputs, as `bemkl.kernels.forms.LowRankFactors.backproject` does.
 
     Shapes: positions (n_kernels,), ends (n_kernels,), left (n_rows, n_samples), right (n_rows, n_basis), intermediate
     (n_outputs, n_all_kernels, n_samples), out (n_outputs, n_basis).

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,9 @@ import numpy as np
 from bemkl.kernels.bank import KernelBank
 from bemkl.kernels.specs import KernelSpec
 from bemkl.kernels.views import Samples, read_samples
+from bemkl.registry import BANKS, find
 
 _RELATIVE_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
-_COUNTS = ("chi2", "intersection", "tanimoto", "hamming")
-BANKS = ("default", "paper", "gaussian", "laplacian", "matern", "linear", "cosine", "polynomial", *_COUNTS)
-"""Names that `named_bank` knows."""
 
 
 def paper_bank() -> KernelBank:
@@ -106,21 +105,38 @@ def named_bank(name: str, X: Any) -> KernelBank:
     >>> named_bank("gaussian", views).fit_transform(views).names
     ('gaussian(w=1.41421) on shape', 'gaussian(w=1) on size')
     """
-    if name not in BANKS:
-        raise ValueError(f"bank: expected one of {', '.join(BANKS)}; got {name!r}.")
-    if name in ("default", "paper"):
-        return default_bank(X) if name == "default" else paper_bank()
-    specs = []
-    for on, points in _groups(read_samples(X)):
-        size = float(np.shape(points)[1])
-        parameters: dict[str, dict[str, Any]] = {
-            "gaussian": {"width": np.sqrt(size)},
-            "laplacian": {"width": size},
-            "matern": {"length": np.sqrt(size)},
-            "polynomial": {"degree": [1, 2, 3]},
-        }
-        specs.append(KernelSpec(name, on, parameters.get(name, {})))
-    return KernelBank(specs, standardise=name not in _COUNTS, scaling="spherical")
+    bank: KernelBank = find("bank", name, BANKS)(X)
+    return bank
+
+
+def paper_bank_for(X: Any) -> KernelBank:
+    """Return `paper_bank`, which is the same for all samples."""
+    return paper_bank()
+
+
+def _no_parameters(size: float) -> dict[str, Any]:
+    return {}
+
+
+def _bank_of(
+    kernel: str, parameters: Callable[[float], dict[str, Any]], X: Any, *, standardise: bool = True
+) -> KernelBank:
+    """Return one kernel, or one family, on all columns or on each view, with parameters by the number of columns."""
+    groups = _groups(read_samples(X))
+    specs = [KernelSpec(kernel, on, parameters(float(np.shape(points)[1]))) for on, points in groups]
+    return KernelBank(specs, standardise=standardise, scaling="spherical")
+
+
+gaussian_bank = partial(_bank_of, "gaussian", lambda size: {"width": np.sqrt(size)})
+laplacian_bank = partial(_bank_of, "laplacian", lambda size: {"width": size})
+matern_bank = partial(_bank_of, "matern", lambda size: {"length": np.sqrt(size)})
+linear_bank = partial(_bank_of, "linear", _no_parameters)
+cosine_bank = partial(_bank_of, "cosine", _no_parameters)
+polynomial_bank = partial(_bank_of, "polynomial", lambda size: {"degree": [1, 2, 3]})
+chi2_bank = partial(_bank_of, "chi2", _no_parameters, standardise=False)
+intersection_bank = partial(_bank_of, "intersection", _no_parameters, standardise=False)
+tanimoto_bank = partial(_bank_of, "tanimoto", _no_parameters, standardise=False)
+hamming_bank = partial(_bank_of, "hamming", _no_parameters, standardise=False)
 
 
 def _groups(samples: Samples) -> Iterator[tuple[Any, Any]]:

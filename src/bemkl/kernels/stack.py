@@ -12,11 +12,11 @@ from bemkl._numerics.linalg import sum_of_squares
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array, real_array, refuse_out_of_range
 from bemkl.kernels.cholesky import compressed
-from bemkl.kernels.forms import Form, ThinFactors, hold
+from bemkl.kernels.forms import Form, LowRankFactors, hold
 from bemkl.kernels.forms.protocol import LARGE_KERNELS, asymmetry
 
 _LEAST = 0.02
-"""Share of a rough sum that the smallest kernels have together, which are left out."""
+"""Share of an approximate sum that the smallest kernels have together, which are left out."""
 
 _FACTOR_NUMBERS = 2**20
 """Numbers in an array of factors: enough for few calls, and for large pages of memory, which cost less."""
@@ -148,7 +148,7 @@ class DenseStack:
             combined += weights[kernels] @ part.reshape(len(part), -1)
         return combined.reshape(n_samples, n_basis)
 
-    def combine_roughly(self, weights: Array) -> Array:
+    def combine_approximately(self, weights: Array) -> Array:
         """
         Approximate the weighted sum of the kernels; of matrices, the sum itself.
 
@@ -194,8 +194,8 @@ class FactoredStack:
     Examples
     --------
     >>> import numpy as np
-    >>> from bemkl.kernels.forms import Full, ThinFactors
-    >>> stack = FactoredStack([Full(np.eye(3)), ThinFactors.single(np.ones((1, 3)))])
+    >>> from bemkl.kernels.forms import Full, LowRankFactors
+    >>> stack = FactoredStack([Full(np.eye(3)), LowRankFactors.single(np.ones((1, 3)))])
     >>> stack.project(np.array([[1.0, 2.0, 3.0]]))
     array([[[1., 2., 3.],
             [6., 6., 6.]]])
@@ -275,12 +275,12 @@ class FactoredStack:
             self._gram = sum_of_squares((root for _, form in self._forms for root in form.roots()), self.shape[2])
         return self._gram
 
-    def combine_roughly(self, weights: Array) -> Array:
+    def combine_approximately(self, weights: Array) -> Array:
         r"""
         Approximate the weighted sum of the kernels, :math:`\sum_m e_m \mathbf{K}_m`.
 
         Enough for a preconditioner, at a fraction of the cost: without the kernels that together make up less than 2 %
-        of the sum, and of many thin factors without their last rows and in single precision.
+        of the sum, and of many low-rank factors without their last rows and in single precision.
 
         Shapes: weights (n_kernels,); returns (n_samples, n_basis).
         """
@@ -291,7 +291,7 @@ class FactoredStack:
         kept[least] = 0.0
         total = np.zeros(self.shape[1:])
         for positions, form in self._forms:
-            form.add_roughly(kept[positions], total)
+            form.add_approximately(kept[positions], total)
         return total
 
     @lazy_property
@@ -373,6 +373,6 @@ class Gathering:
         if self._positions:
             left = self._array[: self._ends[-1]]
             right = left if isinstance(self._basis, slice) else np.ascontiguousarray(left[:, self._basis])
-            self._forms.append(ThinFactors(left, right, np.array(self._ends[1:], dtype=np.intp)))
+            self._forms.append(LowRankFactors(left, right, np.array(self._ends[1:], dtype=np.intp)))
             self._places.append(self._positions)
         self._array, self._ends, self._positions = np.empty((0, 0)), [0], []

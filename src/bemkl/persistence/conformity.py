@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from bemkl.distributions import Gamma, PointMass
 from bemkl.exceptions import ModelFileError
 from bemkl.inference.matrices import Dense, LowRank
-from bemkl.persistence.layout import APART, FITTED, OPTIONAL, PLAIN, PLUG_INS, RELATIONS, SHAPES
+from bemkl.persistence.layout import APART, FITTED, OPTIONAL, PLAIN, PLUG_INS, REGISTERED, RELATIONS, SHAPES
 from bemkl.registry import registered_parts
 
 _NUMBERS = {np.float64: "biuf", np.intp: "iu", np.bool_: "b"}
@@ -97,8 +97,9 @@ class _Comparison:
         elif kind is float:
             number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
             _expect(number and _is_finite(value), place, "a finite number", value)
-        elif kind in PLUG_INS:
-            _expect(isinstance(value, (*PLUG_INS[kind], *registered_parts())), place, f"a {kind.__name__}", value)
+        elif kind in PLUG_INS or kind in REGISTERED:
+            registered = registered_parts(*REGISTERED[kind]) if kind in REGISTERED else {}
+            _expect(isinstance(value, (*PLUG_INS.get(kind, ()), *registered)), place, f"a {kind.__name__}", value)
             self.anything(value, sizes, place)
         else:
             named = isinstance(kind, type) and kind is not Any

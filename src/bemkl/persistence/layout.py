@@ -10,7 +10,7 @@ follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,22 +24,11 @@ from bemkl.estimators.fitted import Fitted
 from bemkl.estimators.sources import BankSource, PrecomputedSource, Source
 from bemkl.estimators.tasks import FittedTask
 from bemkl.files import KernelRepair, MixedKernels, Recipe
-from bemkl.inference import (
-    BlockPosterior,
-    FittedBlock,
-    Gaussian,
-    Multinomial,
-    Posterior,
-    Probit,
-    SemiSupervisedProbit,
-)
+from bemkl.inference import BlockPosterior, FittedBlock, Posterior
 from bemkl.inference.matrices import Dense, LowRank
 from bemkl.inference.moments import JointCovariance, Marginals, SpikesAndSlabs, TruncatedNormals, WeightMoments
 from bemkl.inference.pair import SampleWeights
 from bemkl.inference.protocols import Likelihood, WeightPosterior
-from bemkl.inference.weights.free import FreeWeights
-from bemkl.inference.weights.pooled import PooledWeights
-from bemkl.inference.weights.spike_slab import SpikeSlabWeights
 from bemkl.kernels import KernelBank
 from bemkl.kernels.groups import FittedGroup
 from bemkl.kernels.scaling import Centred, Divided, Scaling, Spherical
@@ -47,6 +36,7 @@ from bemkl.kernels.specs import NAMED, KernelFunction, find_kernel
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import FeaturePredictor, FullPredictor, Predictor
 from bemkl.marginal.outputs import Classes, Labels, Output, Responses
+from bemkl.registry import LIKELIHOODS, MULTICLASS, POOLED_WEIGHTS, WEIGHTS
 
 Whole = npt.NDArray[np.intp]
 
@@ -55,13 +45,19 @@ PLUG_INS: dict[Any, tuple[type, ...]] = {
     Precision: (Gamma, PointMass),
     Predictor: (FeaturePredictor, FullPredictor),
     Fitted: (FittedBlock, FittedProcess),
-    Likelihood: (Gaussian, Multinomial, Probit),
     Marginals: (SpikesAndSlabs, TruncatedNormals),
     Scaling: (Centred, Divided, Spherical),
     Source: (BankSource, PrecomputedSource),
-    WeightPosterior: (FreeWeights, PooledWeights, SpikeSlabWeights),
 }
-"""What stands in fields whose type is a protocol; a registered module may add to it (`registry.registered_parts`)."""
+"""What stands in fields whose type is a protocol."""
+
+REGISTERED: dict[Any, tuple[Mapping[str, str], ...]] = {
+    Likelihood: (LIKELIHOODS, MULTICLASS),
+    Marginals: (WEIGHTS,),
+    Precision: (MULTICLASS,),
+    WeightPosterior: (WEIGHTS, POOLED_WEIGHTS),
+}
+"""What may stand in such fields besides: classes of the modules that are registered in some groups."""
 
 _COMMON: dict[str, Any] = {
     "kernel_names_": list[str],
@@ -104,10 +100,6 @@ OPTIONAL: dict[type, dict[str, Any]] = {
 
 PLAIN: dict[type, dict[str, Any]] = {
     Gamma: {"shape": Array, "scale": Array},
-    Gaussian: {"_target": Array, "_prior": Gamma},
-    Multinomial: {"_label": Whole, "_n_classes": int},
-    Probit: {"_sign": Array, "margin": float},
-    SemiSupervisedProbit: {"unlabeled_margin": float},
 }
 """Fields of classes that do not say themselves, or say less than what is there once they are made."""
 
@@ -164,18 +156,7 @@ SHAPES: dict[type, dict[str, str]] = {
         "diagonal": "L D > 0",
         "scale": "L >= 0",
     },
-    Gaussian: {"_target": "L n"},
-    Multinomial: {"_label": "n >= 0"},
-    Probit: {"_sign": "L n"},
     JointCovariance: {"biases": "b b", "cross": "P b", "kernels": "P P"},
-    SpikeSlabWeights: {
-        "inclusion": "P >= 0",
-        "slab_mean": "t P",
-        "slab_variance": "t P >= 0",
-        "off_variance": "t P >= 0",
-        "bias": "b",
-        "bias_variance": "b >= 0",
-    },
 }
 """Shapes and bounds by class and field."""
 
@@ -316,6 +297,7 @@ RELATIONS: dict[type, Callable[[Any], Any]] = {
     FeaturePredictor: lambda predictor: len(predictor.triangle) == len(predictor.features) + 1,
     FittedBlock: lambda block: block.likelihood.n_samples == 0 and block.likelihood.n_outputs == block.n_outputs,
     FittedTask: _task_fits,
+    WeightMoments: lambda moments: moments.marginals is None or callable(moments.marginals.quantile),
     BEMKLEstimator: _estimator_fits,
     BEMKLClassifier: _classes_fit,
     BEMKLMultiTask: _tasks_fit,

@@ -48,6 +48,9 @@ class Gaussian:
     1
     """
 
+    _target: Array  # (n_outputs, n_samples): responses
+    _prior: Gamma  # prior of the noise precision
+
     def __init__(self, y: npt.ArrayLike, *, noise: Gamma | None = None) -> None:
         self._target = outputs_first("y", y)
         self._prior = Gamma(1.0, 1.0) if noise is None else noise
@@ -128,3 +131,6 @@ class Gaussian:
         """
         added = noise.inverse_mean if rule == "exact" else 1.0 / noise.mean
         return OutputPrediction(mean, variance + added[:, None], None)
+
+
+PARTS = {Gaussian: {"_target": "L n"}}

@@ -93,7 +93,7 @@ def _integrate(location: Array, label: npt.NDArray[np.intp]) -> tuple[Array, Arr
     shift, curvature = -h, own - between
     shift[label, samples] = h.sum(axis=0)
     curvature[label, samples] = own.sum(axis=0) - spread
-    return (largest + np.log(mass))[:, 0], shift, np.clip(curvature, 0.0, 1.0)
+    return (largest + np.log(mass))[:, 0], shift, curvature
 
 
 def _terms(d: Array, slope: Array, others: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -134,6 +134,9 @@ class Multinomial:
     >>> Multinomial([0, 2, 1, 1]).n_outputs
     3
     """
+
+    _label: npt.NDArray[np.intp]  # (n_samples,): classes, counted from 0
+    _n_classes: int
 
     def __init__(self, y: npt.ArrayLike, *, n_classes: int | None = None) -> None:
         labels = np.asarray(y)
@@ -252,3 +255,6 @@ def _winning(c: int, mean: Array, deviation: Array) -> Array:
         _, terms = _terms(d, slope, np.broadcast_to(others[:, None], d.shape))
         found[some] = np.exp(terms).sum(axis=1)
     return np.maximum(found, np.finfo(np.float64).tiny)
+
+
+PARTS = {Multinomial: {"_label": "n >= 0"}}

@@ -74,6 +74,9 @@ class Probit:
     3
     """
 
+    _sign: Array  # (n_outputs, n_samples): labels
+    margin: float
+
     def __init__(self, y: npt.ArrayLike, *, margin: float = 1.0) -> None:
         self._sign = outputs_first("y", y)
         strange = np.setdiff1d(self._sign, [-1.0, 1.0])
@@ -136,7 +139,7 @@ class Probit:
         Shapes: precision (n_outputs,), mean (n_outputs, n_samples).
         """
         scores = self._scores(mean)
-        return Profile(scores.mean - mean, np.maximum(1.0 - scores.variance, 0.0))
+        return Profile(scores.mean - mean, 1.0 - scores.variance)
 
     def fit(self, targets: ProbitTargets, mean: Array) -> float:
         r"""
@@ -188,3 +191,6 @@ def truncated_fit(scores: Scores, target: Array, mean: Array) -> float:
     m = scores.location
     squares = 0.5 * (mean - m) * (2.0 * target - m - mean)
     return float(scores.log_mass.sum() + squares.sum())
+
+
+PARTS = {Probit: {"_sign": "L n"}}

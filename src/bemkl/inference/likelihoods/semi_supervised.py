@@ -96,6 +96,8 @@ class SemiSupervisedProbit(Probit):
     array([[ 1.525, -1.525,  0.   ,  0.   ]])
     """
 
+    unlabeled_margin: float
+
     def __init__(self, y: npt.ArrayLike, *, margin: float = 1.0, unlabeled_margin: float | None = None) -> None:
         labels = outputs_first("y", y)
         if np.setdiff1d(labels, [-1.0, 0.0, 1.0]).size:
@@ -130,3 +132,6 @@ class SemiSupervisedProbit(Probit):
     def _scores(self, location: Array) -> PartlyTruncatedNormal:
         margins = np.where(self._sign == 0.0, self.unlabeled_margin, self.margin)
         return PartlyTruncatedNormal(location, self._sign, margins)
+
+
+PARTS: dict[type, dict[str, str]] = {SemiSupervisedProbit: {}}

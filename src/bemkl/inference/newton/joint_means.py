@@ -15,7 +15,7 @@ from bemkl.arrays import Array, finite_number, whole_number
 from bemkl.inference.block import BlockState, PairStep
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.newton.coupling import Coupling
-from bemkl.inference.newton.steps import RELAXATION, Kept, Look, Solve, Steps, finish_group, look
+from bemkl.inference.newton.steps import STEP_LENGTH, Kept, Look, Solve, Steps, finish_group, look
 from bemkl.inference.pair import Intermediate, SampleWeights, sample_factor
 from bemkl.inference.rows import MeanSums, Part, Rows, TargetSums, sums_of
 
@@ -86,11 +86,11 @@ class NewtonMeans(JointMeans):
         Most conjugate gradient steps an update.
     good_length : float
         Lengths that end the steps, as in `JointMeans`.
-    relaxation : float
+    step_length : float
         Length of the whole step relative to Newton's.
     """
 
-    relaxation: float = RELAXATION
+    step_length: float = STEP_LENGTH
 
     @property
     def cautious(self) -> JointMeans:
@@ -98,7 +98,7 @@ class NewtonMeans(JointMeans):
         return JointMeans(self.n_steps, self.good_length)
 
     def _update(self, here: BlockState, weights: WeightMoments) -> BlockState:
-        return update_means(here, weights, self.n_steps, self.good_length, relaxation=self.relaxation, boldly=True)
+        return update_means(here, weights, self.n_steps, self.good_length, step_length=self.step_length, boldly=True)
 
 
 def update_means(
@@ -106,7 +106,7 @@ def update_means(
     weights: WeightMoments,
     n_steps: int,
     good_length: float = 1.0,
-    relaxation: float = 1.0,
+    step_length: float = 1.0,
     *,
     boldly: bool = False,
 ) -> BlockState:
@@ -126,8 +126,8 @@ def update_means(
     """
     context, n_samples = here.context(weights), here.intermediate.n_samples
     lam, upsilon = context.sample_precision, context.intermediate_precision
-    roughly = boldly and n_samples >= _MANY
-    steps = Steps(n_steps, good_length, roughly, n_samples)
+    approximate = boldly and n_samples >= _MANY
+    steps = Steps(n_steps, good_length, approximate, n_samples)
     coupling = Coupling.of(context)
     rows, seen = here.rows.run(look, coupling, boldly)
     residual = seen.pull - lam * here.sample.mean
@@ -138,10 +138,10 @@ def update_means(
         rows, moved, gain[outputs] = steps.climb(
             rows, outputs, here.sample.mean[outputs], residual[outputs], lam[outputs], solvers(outputs)
         )
-        rows, _ = rows.run(finish_group, outputs, relaxation)
-        mean[outputs] = here.sample.mean[outputs] + relaxation * moved
+        rows, _ = rows.run(finish_group, outputs, step_length)
+        mean[outputs] = here.sample.mean[outputs] + step_length * moved
     rows, (means, targets) = rows.run(settle, coupling)
-    staying = (_loss_of_staying(here.sample, lam, upsilon) <= _WORTH * gain) & roughly
+    staying = (_loss_of_staying(here.sample, lam, upsilon) <= _WORTH * gain) & approximate
     sample = sample_factor(here.block.kernels, lam, upsilon, lambda o, _: mean[o], here.sample, staying)
     intermediate = Intermediate(coupling.spread, means, n_samples)
     return replace(here, sample=sample, intermediate=intermediate, rows=rows, targets=targets, helper=helper)
@@ -308,7 +308,7 @@ def keep(
     if kept is not None and np.array_equal(kept.weights, weights):
         combined = kept.combined
     else:
-        combined = (part.stack.combine_roughly(weights) / sizes).astype(kind, copy=False)
+        combined = (part.stack.combine_approximately(weights) / sizes).astype(kind, copy=False)
     if kept is not None:
         along = np.where(serving[:, None], kept.along, along)
     return replace(part, kept=Kept(along, weights, combined)), None

@@ -13,9 +13,9 @@ from bemkl._numerics.linalg import add_times
 from bemkl.arrays import Array
 from bemkl.inference.moments import Profile
 from bemkl.inference.newton.coupling import Coupling, Energy, Samples
-from bemkl.inference.rows import Part, Rows, predictor
+from bemkl.inference.rows import Part, Rows, predictor, profile_of
 
-RELAXATION = 1.3
+STEP_LENGTH = 1.3
 """
 How far bold steps go. Updating two groups of means in turn closes a share of the remaining distance each time; going on
 in the same direction closes more, and any factor below 2 keeps the quadratic part of the bound from falling. On the
@@ -23,10 +23,10 @@ paper's banks 1.2 to 1.4 are good (derivation, section 5).
 """
 
 
-def beyond(old: Array, new: Array, relaxation: float = RELAXATION) -> Array:
+def beyond(old: Array, new: Array, step_length: float = STEP_LENGTH) -> Array:
     """Go from old to new means, and on in the same direction; the new ones may be lost."""
-    new *= relaxation
-    add_times(new[None], np.array([1.0 - relaxation]), old[None])
+    new *= step_length
+    add_times(new[None], np.array([1.0 - step_length]), old[None])
     return new
 
 
@@ -92,10 +92,7 @@ def look(part: Part, coupling: Coupling, moving_targets: bool) -> tuple[Part, Lo
     """Build the quadratic model at the current means, with targets where they are or at their optimum."""
     weights, tau = coupling.context.weights, coupling.context.output_precision
     eta = predictor(part, weights.mean, weights.bias)
-    if moving_targets:
-        profile = part.likelihood.profile(part.targets, tau, eta)
-    else:
-        profile = fixed_profile(part.targets.target, tau, eta)
+    profile = profile_of(part, tau, eta) if moving_targets else fixed_profile(part.targets.target, tau, eta)
     samples = Samples.of(coupling, profile.curvature)
     left, right = samples.pull(profile, eta)
     coupled = samples.couple(part.projection)
@@ -128,11 +125,11 @@ def begin(part: Part, outputs: slice) -> tuple[Part, None]:
     return replace(part, work=replace(part.work, step=None, other=other, total=None)), None
 
 
-def try_step(part: Part, z: Array, outputs: slice, n_samples: int, roughly: bool) -> tuple[Part, Tried]:
+def try_step(part: Part, z: Array, outputs: slice, n_samples: int, approximate: bool) -> tuple[Part, Tried]:
     """Multiply a step with the kernels. Shapes: z (n_outputs, n_basis)."""
     work: Work = part.work
     projection = part.stack.project(z)
-    coupled = None if roughly else work.samples.couple(projection, outputs)
+    coupled = None if approximate else work.samples.couple(projection, outputs)
     if coupled is None:
         energy = work.samples.energy(projection, outputs, part.first, n_samples)
     else:
@@ -188,7 +185,7 @@ def _sum(one: Array, length: Array, other: Array, share: Array) -> Array:
     return result
 
 
-def finish_group(part: Part, outputs: slice, relaxation: float) -> tuple[Part, None]:
+def finish_group(part: Part, outputs: slice, step_length: float) -> tuple[Part, None]:
     r"""
     Find new projections, and means of G at their optimum after the steps of a group of outputs; then go on beyond both.
 
@@ -216,10 +213,10 @@ def finish_group(part: Part, outputs: slice, relaxation: float) -> tuple[Part, N
     for coupled in (work.coupled[outputs], work.total.coupled):
         if coupled is not None:
             add_times(mean, -1.0 / upsilon, coupled)
-    projection = relaxation * work.total.projection
+    projection = step_length * work.total.projection
     projection += part.projection[outputs]
-    if relaxation != 1.0:
-        mean = beyond(part.mean[outputs], mean, relaxation)
+    if step_length != 1.0:
+        mean = beyond(part.mean[outputs], mean, step_length)
     done = (*work.done, (mean, projection))
     return replace(part, work=replace(work, step=None, other=None, total=None, done=done)), None
 
@@ -261,7 +258,7 @@ class Steps:
 
     most: int  # most steps
     good_length: float  # steps end when their lengths are between 1 / good_length and good_length
-    roughly: bool  # whether one step may do with an estimate of its curvature, and without its coupled projection
+    approximate: bool  # whether one step may do with an estimate of its curvature, and without its coupled projection
     n_samples: int  # number of samples of the block
 
     def are_good(self, length: Array) -> bool:
@@ -287,8 +284,8 @@ class Steps:
         for number in range(self.most):
             z = np.stack([solve(row) for solve, row in zip(solvers, r, strict=True)])
             floor = floor if number else _RESIDUAL_FLOOR * dot(r, z)
-            roughly = self.roughly and number == 0
-            rows, tried = rows.run(try_step, z, outputs, self.n_samples, roughly)
+            approximate = self.approximate and number == 0
+            rows, tried = rows.run(try_step, z, outputs, self.n_samples, approximate)
             plane = Plane(
                 rise=dot(r, z),
                 slope=dot(r, other),
@@ -298,7 +295,7 @@ class Steps:
             )
             length, share = plane.best(floor)
             good = self.are_good(length)
-            if roughly and not good:
+            if approximate and not good:
                 rows, energy = rows.run(couple_step, outputs)
                 plane = plane._replace(curvature=dot(lam * z, z) + energy.total(self.n_samples))
                 length, share = plane.best(floor)

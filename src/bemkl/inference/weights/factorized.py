@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class Factorized(Free):
     >>> Factorized(bold=True).cautious
     Factorized(bold=False)
     """
+
+    poolable: ClassVar[bool] = False  # pooled weights depend on each other
 
     bold: bool = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -108,6 +108,9 @@ class Free:
     >>> list(Free().steps)
     ['bias_precision', 'kernel_precision', 'kernel_weights']
     """
+
+    shared: ClassVar[bool] = True  # all blocks have the same weights
+    poolable: ClassVar[bool] = True  # Gaussian weights may lie around common ones
 
     @property
     def cautious(self) -> Free:

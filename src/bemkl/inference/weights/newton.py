@@ -10,7 +10,7 @@ import numpy as np
 from bemkl.arrays import Array
 from bemkl.distributions import Gamma, Priors
 from bemkl.inference.block import Evidence, WeightStep
-from bemkl.inference.newton.steps import RELAXATION, beyond
+from bemkl.inference.newton.steps import STEP_LENGTH, beyond
 from bemkl.inference.weights.free import Free, FreeWeights, precision_of, pull_of, update_bias_precision
 
 _BOLDEST = 10.0
@@ -34,7 +34,7 @@ class NewtonWeights(Free):
 
     Parameters
     ----------
-    relaxation : float
+    step_length : float
         Length of the steps of the means relative to Newton's.
 
     Examples
@@ -43,7 +43,7 @@ class NewtonWeights(Free):
     Free()
     """
 
-    relaxation: float = RELAXATION
+    step_length: float = STEP_LENGTH
 
     @property
     def cautious(self) -> Free:
@@ -69,7 +69,7 @@ class NewtonWeights(Free):
         precision = precision_of(weights, evidence)
         product = precision @ weights.mean
         covariance, logdet = precision.inverse_and_logdet(overwrite=True)
-        mean = newton_mean(weights, evidence, product, covariance.__matmul__, self.relaxation)
+        mean = newton_mean(weights, evidence, product, covariance.__matmul__, self.step_length)
         return replace(weights, mean=mean, covariance=covariance, logdet=logdet)
 
 
@@ -130,7 +130,7 @@ def newton_mean(
     evidence: Sequence[Evidence],
     product: Array,
     solve: Callable[[Array], Array],
-    relaxation: float = RELAXATION,
+    step_length: float = STEP_LENGTH,
 ) -> Array:
     """
     Take a Newton step of the means of (b, e), with the targets at their optimum, and go on (derivation, section 5).
@@ -148,7 +148,7 @@ def newton_mean(
             out[biases] -= sums.curvature * vector[biases] + sums.link @ vector[kernels]
             out[kernels] -= matrix @ vector[kernels] + vector[biases] @ sums.link
 
-    return weights.mean + relaxation * _newton_step(gradient, solve, add_excess)
+    return weights.mean + step_length * _newton_step(gradient, solve, add_excess)
 
 
 def _newton_step(gradient: Array, solve: Callable[[Array], Array], add_excess: Callable[[Array, Array], None]) -> Array:
@@ -178,3 +178,6 @@ def _newton_step(gradient: Array, solve: Callable[[Array], Array], add_excess: C
 def strategy(*, bold: bool) -> Free:
     """Return the paper's family of weights: with bold steps, or with its own."""
     return NewtonWeights() if bold else Free()
+
+
+PARTS: dict[type, dict[str, str]] = {FreeWeights: {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import erfcx
@@ -86,6 +87,9 @@ class Nonnegative:
     ['bias_precision', 'kernel_precision', 'kernel_weights']
     """
 
+    shared: ClassVar[bool] = True  # all blocks have the same weights
+    poolable: ClassVar[bool] = False  # pooled weights may be negative
+
     n_passes: int = 3
 
     def __post_init__(self) -> None:
@@ -167,3 +171,6 @@ def _visit(precision: JointPrecision, pull: Array, mean: Array, deviation: Array
 def strategy(*, bold: bool) -> Nonnegative:
     """Return weights that cannot be negative: there are no bold steps for them."""
     return Nonnegative()
+
+
+PARTS = {NonnegativeWeights: {"location": "P", "deviation": "P > 0"}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -117,6 +118,9 @@ class Pooled:
     ['bias_precision', 'kernel_precision', 'pool_precision', 'kernel_weights']
     """
 
+    shared: ClassVar[bool] = False  # blocks have weights of their own
+    poolable: ClassVar[bool] = False  # they are pooled already
+
     pool_prior: Gamma = DENSE
     bold: bool = False
 
@@ -208,12 +212,12 @@ def _update_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence],
     """Update the Gaussian factor of everything."""
     systems = []
     for block, gamma in zip(evidence, weights.bias_precisions, strict=True):
-        bordered = JointPrecision(
+        block_precision = JointPrecision(
             corner=gamma + block.bias_precision,
             link=block.bias_kernel_precision,
             kernels=block.kernel_precision.plus_diagonal(weights.pool_precision.mean, overwrite=True),
         )
-        systems.append((bordered, np.concatenate([block.bias_pull, block.kernel_pull])))
+        systems.append((block_precision, np.concatenate([block.bias_pull, block.kernel_pull])))
     return _solved(weights, systems)
 
 
@@ -222,12 +226,12 @@ def _move_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], p
     systems = []
     for t, (block, gamma) in enumerate(zip(evidence, weights.bias_precisions, strict=True)):
         sums, matrix = block.profile(weights.moments(t))
-        bordered = JointPrecision(
+        block_precision = JointPrecision(
             corner=gamma + sums.curvature,
             link=sums.link,
             kernels=(matrix + block.kernel_spread).plus_diagonal(weights.pool_precision.mean, overwrite=True),
         )
-        systems.append((bordered, np.concatenate([sums.bias_pull, sums.kernel_pull])))
+        systems.append((block_precision, np.concatenate([sums.bias_pull, sums.kernel_pull])))
     ahead = _solved(weights, systems)
     return replace(
         _update_kernel_weights(weights, evidence, priors),
@@ -250,8 +254,8 @@ def _solved(weights: PooledWeights, systems: Sequence[tuple[JointPrecision, Arra
     kappa, omega = weights.pool_precision.mean, weights.kernel_precision.mean
     own, right, logdet = [], np.zeros(len(kappa)), 0.0
     precision: Symmetric = LowRank.of_diagonal(omega)
-    for (bordered, pull), count in zip(systems, weights.n_outputs, strict=True):
-        covariance, block_logdet = bordered.inverse_and_logdet()
+    for (block_precision, pull), count in zip(systems, weights.n_outputs, strict=True):
+        covariance, block_logdet = block_precision.inverse_and_logdet()
         alone = covariance @ pull
         left = -kappa[:, None] * np.asarray(covariance.kernels) * kappa
         precision = Dense(left).plus_diagonal(kappa, overwrite=True) + precision
@@ -286,3 +290,6 @@ def _joined(
         kernels=covariance.kernels + Dense(through @ kernels.T),
     )
     return mean, joined, through.diagonal().copy()
+
+
+PARTS: dict[type, dict[str, str]] = {PooledWeights: {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betaln, digamma, expit, xlogy
@@ -116,6 +117,9 @@ class SpikeSlab:
     >>> list(SpikeSlab().steps)
     ['inclusion_share', 'kernel_precision', 'kernel_weights', 'bias_precision', 'bias']
     """
+
+    shared: ClassVar[bool] = False  # blocks share what is on, and have weights of their own
+    poolable: ClassVar[bool] = False  # weights of blocks have no common ones
 
     share_prior: tuple[float, float] = (1.0, 1.0)
     joint: bool = True
@@ -289,3 +293,15 @@ def _update_bias(weights: SpikeSlabWeights, evidence: Sequence[Evidence], priors
 def strategy(*, bold: bool) -> SpikeSlab:
     """Return weights that are on or off: there are no bold steps for them."""
     return SpikeSlab()
+
+
+PARTS = {
+    SpikeSlabWeights: {
+        "inclusion": "P >= 0",
+        "slab_mean": "t P",
+        "slab_variance": "t P >= 0",
+        "off_variance": "t P >= 0",
+        "bias": "b",
+        "bias_variance": "b >= 0",
+    }
+}

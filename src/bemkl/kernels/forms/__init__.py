@@ -7,11 +7,11 @@ from typing import Any
 import numpy.typing as npt
 
 from bemkl.kernels.forms.full import Full
+from bemkl.kernels.forms.low_rank import LowRankFactors
 from bemkl.kernels.forms.protocol import Form, MatrixForm
-from bemkl.kernels.forms.thin import ThinFactors
 
 FORMS: tuple[type[MatrixForm], ...] = (Full,)
-"""Forms of matrices that have no thin factors; a matrix is held in the first one that takes it."""
+"""Forms of matrices that have no low-rank factors; a matrix is held in the first one that takes it."""
 
 
 def hold(matrix: npt.NDArray[Any], tolerance: float, *, symmetric: bool) -> Form:
@@ -19,4 +19,4 @@ def hold(matrix: npt.NDArray[Any], tolerance: float, *, symmetric: bool) -> Form
     return next(held for form in FORMS if (held := form.of(matrix, tolerance, symmetric=symmetric)) is not None)
 
 
-__all__ = ["FORMS", "Form", "Full", "MatrixForm", "ThinFactors", "hold"]
+__all__ = ["FORMS", "Form", "Full", "LowRankFactors", "MatrixForm", "hold"]

@@ -73,7 +73,7 @@ class Full:
         """Return the largest entry times the number of rows or columns. Shapes: returns (1,)."""
         return np.array([max(self.matrix.max(), -self.matrix.min()) * min(self.matrix.shape)], dtype=np.float64)
 
-    def add_roughly(self, weights: Array, total: Array) -> None:
+    def add_approximately(self, weights: Array, total: Array) -> None:
         """Add the matrix, times its weight. Shapes: weights (1,), total (n_samples, n_basis)."""
         for first in range(0, len(total) if weights[0] != 0.0 else 0, _ROWS):
             total[first : first + _ROWS] += weights[0] * self.matrix[first : first + _ROWS]

@@ -47,7 +47,7 @@ class Form(Protocol):
     def sizes(self) -> Array:
         """How large each kernel is, no less than its trace, shape (n_kernels,): what can be left out of a sum."""
 
-    def add_roughly(self, weights: Array, total: Array) -> None:
+    def add_approximately(self, weights: Array, total: Array) -> None:
         """Add (n_kernels,) weights times the kernels to an (n_samples, n_basis) sum; a few percent off will do."""
 
     def rows(self, chosen: slice) -> Array:

@@ -1,7 +1,7 @@
 """
 How far Newton steps should go: sweeps to the same bound for several factors, on the paper's banks.
 
-    .venv/bin/python benchmarks/relaxation.py [--output benchmarks/results/relaxation.md]
+    .venv/bin/python benchmarks/step_length.py [--output benchmarks/results/step_length.md]
 
 Counts, not seconds: the same on every machine. No test sample is looked at.
 """
@@ -39,7 +39,7 @@ MOST = 60
 
 HEADER = """# How far Newton steps go
 
-Made by `.venv/bin/python benchmarks/relaxation.py` with `BEMKL_DATA` set to a folder of the paper's data sets. One
+Made by `.venv/bin/python benchmarks/step_length.py` with `BEMKL_DATA` set to a folder of the paper's data sets. One
 split a set, 70 % for training, the paper's kernels, margin 1; no test sample is looked at. *bound* is where a fit with
 factor 1 and the default tolerance ends; the columns are the sweeps that each factor needs to reach it.
 """
@@ -55,15 +55,15 @@ some 1e-10. Kernels above that, and above two larger numbers, when the bound has
 def main() -> None:
     """Count, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "relaxation.md")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "step_length.md")
     options = parser.parse_args()
     counts, without, shares = [], [], []
     for name, (prior, deviation) in product([name for name in available() if name in PAPER_SETS], CASES):
         samples = split(name)
         block = Block(samples.train, Probit(samples.y_train, margin=1.0))
         priors = Priors(kernel=SPARSE if prior == "sparse" else DENSE, intermediate=PointMass.from_std(deviation))
-        plain = ascend(relaxed(block, priors, 1.0))
-        found = [sweeps(relaxed(block, priors, factor), plain.lower_bound) for factor in FACTORS]
+        plain = ascend(with_steps(block, priors, 1.0))
+        found = [sweeps(with_steps(block, priors, factor), plain.lower_bound) for factor in FACTORS]
         shares.append([count / found[0] for count in found])
         cells = [str(count) if count <= MOST else f"> {MOST}" for count in found]
         counts.append([name, prior, f"{deviation}", f"{plain.lower_bound:.1f}", *cells])
@@ -79,9 +79,9 @@ def main() -> None:
     options.output.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
-def relaxed(block: Block, priors: Priors, factor: float) -> Problem:
-    """Return a problem whose bold steps go on by a factor."""
-    return Problem([block], priors, NewtonWeights(relaxation=factor), NewtonMeans(relaxation=factor))
+def with_steps(block: Block, priors: Priors, factor: float) -> Problem:
+    """Return a problem whose bold steps have some length relative to Newton's."""
+    return Problem([block], priors, NewtonWeights(step_length=factor), NewtonMeans(step_length=factor))
 
 
 def sweeps(problem: Problem, goal: float) -> int:

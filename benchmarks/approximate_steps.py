@@ -1,7 +1,7 @@
 """
-What steps can do without: sweeps, covariances and preconditioners of fits with exact and with rough steps.
+What steps can do without: sweeps, covariances and preconditioners of fits with exact and with approximate steps.
 
-    .venv/bin/python benchmarks/rough_steps.py [--output benchmarks/results/rough_steps.md]
+    .venv/bin/python benchmarks/approximate_steps.py [--output benchmarks/results/approximate_steps.md]
 
 Counts, not seconds: the same on every machine. No test sample is looked at.
 """
@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 from problems import PAPER_SETS, available, split
-from relaxation import table
+from step_length import table
 
 from bemkl.distributions import PointMass
 from bemkl.inference import (
@@ -40,11 +40,11 @@ CASES = tuple(product(("dense", "sparse"), (0.1, 0.3, 1.0)))
 
 PAGE = """# What steps can do without
 
-Made by `.venv/bin/python benchmarks/rough_steps.py` with `BEMKL_DATA` set to a folder of the paper's data sets. One
-split a set, 70 % for training, the paper's kernels, margin 1, default tolerance; no test sample is looked at. *exact*
-steps compute the coupled projection of every step, the covariance of the sample weights and the preconditioner in
-every sweep; *rough* ones only where they serve ([derivation](../../docs/derivation.md), section 5). Bounds are where
-the fits end.
+Made by `.venv/bin/python benchmarks/approximate_steps.py` with `BEMKL_DATA` set to a folder of the paper's data sets.
+One split a set, 70 % for training, the paper's kernels, margin 1, default tolerance; no test sample is looked at.
+*exact* steps compute the coupled projection of every step, the covariance of the sample weights and the preconditioner
+in every sweep; *approximate* ones only where they serve ([derivation](../../docs/derivation.md), section 5). Bounds are
+where the fits end.
 
 {table}
 """
@@ -53,7 +53,7 @@ the fits end.
 def main() -> None:
     """Count, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "rough_steps.md")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "approximate_steps.md")
     options = parser.parse_args()
     rows, sums = [], np.zeros(6, dtype=int)
     for name in [name for name in available() if name in PAPER_SETS]:
@@ -64,17 +64,23 @@ def main() -> None:
             problem = Problem([block], priors, NewtonWeights(), NewtonMeans())
             with exactly():
                 exact, exact_counts = counted(problem)
-            rough, rough_counts = counted(problem)
-            counts = [exact.n_iter, rough.n_iter, *(c[key] for key in "ap" for c in (exact_counts, rough_counts))]
+            approximate, approximate_counts = counted(problem)
+            counts = [
+                exact.n_iter,
+                approximate.n_iter,
+                *(c[key] for key in "ap" for c in (exact_counts, approximate_counts)),
+            ]
             sums += counts
-            bounds = [f"{exact.lower_bound:.1f}", f"{rough.lower_bound - exact.lower_bound:+.2f}"]
+            bounds = [f"{exact.lower_bound:.1f}", f"{approximate.lower_bound - exact.lower_bound:+.2f}"]
             rows.append([name, prior, f"{deviation}", *map(str, counts), *bounds])
             print(" | ".join(rows[-1]), flush=True)
     rows.append(["sum", "", "", *map(str, sums), "", ""])
     pairs = [
-        f"{what}, {how}" for what in ("sweeps", "covariances of a", "preconditioners") for how in ("exact", "rough")
+        f"{what}, {how}"
+        for what in ("sweeps", "covariances of a", "preconditioners")
+        for how in ("exact", "approximate")
     ]
-    head = ["set", "weights", "deviation", *pairs, "bound, exact", "difference, rough"]
+    head = ["set", "weights", "deviation", *pairs, "bound, exact", "difference, approximate"]
     options.output.write_text(PAGE.format(table="\n".join(table(head, rows))), encoding="utf-8")
 
 

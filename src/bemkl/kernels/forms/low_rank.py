@@ -1,4 +1,4 @@
-"""Kernels held as products of thin factors."""
+"""Kernels of low rank, held as products of factors with few rows."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ of what factors of the default tolerance leave out themselves.
 """
 
 _FEW_ROWS = 2
-"""Rows, over basis points, up to which a rough sum is exact, and does not depend on the order of samples."""
+"""Rows, over basis points, up to which an approximate sum is exact, and does not depend on the order of samples."""
 
 _LAST_ROWS = 0.05
-"""Share of a kernel's trace that its last rows have, which a rough sum is without."""
+"""Share of a kernel's trace that its last rows have, which an approximate sum is without."""
 
 
 @dataclass(frozen=True, eq=False)
-class ThinFactors:
+class LowRankFactors:
     r"""
-    Kernels as products of thin factors, :math:`\mathbf{K}_m = \mathbf{L}_m^\top \mathbf{R}_m`.
+    Kernels as products of factors with few rows, :math:`\mathbf{K}_m = \mathbf{L}_m^\top \mathbf{R}_m`.
 
     The factors of all kernels lie one below the other in two arrays, so that a product with all of them is one loop.
     """
@@ -135,7 +135,7 @@ class ThinFactors:
         sizes: Array = np.sqrt(left) * np.sqrt(right)
         return sizes
 
-    def add_roughly(self, weights: Array, total: Array) -> None:
+    def add_approximately(self, weights: Array, total: Array) -> None:
         """
         Add the kernels, times their weights; of many rows, only the first ones, and in single precision.
 
