@@ -282,7 +282,9 @@ class FeaturePredictor:
     def variance(self, cross: Array, own: Array) -> Array:
         """Return variances. Shapes: cross (n_new, n_basis), own (n_new,)."""
         features = cross @ self.features
-        white = solve_triangular(self.triangle, _bordered(features, self.bias).T, lower=True, check_finite=False)
+        white = solve_triangular(
+            self.triangle, _with_bias_column(features, self.bias).T, lower=True, check_finite=False
+        )
         variance: Array = np.square(white).sum(axis=0)
         if self.amplitude is not None:
             variance += np.maximum(self.amplitude * own - np.vecdot(features, features), 0.0)
@@ -299,14 +301,14 @@ def _feature_predictor(
     )
 
 
-def _bordered(features: Array, bias: float) -> Array:
+def _with_bias_column(features: Array, bias: float) -> Array:
     """Add the feature of the bias. Shapes: features (n, n_features)."""
     return np.column_stack([features, np.full(len(features), np.sqrt(bias))])
 
 
 def _with_bias(features: Array, bias: float, remainder: Array | None = None) -> LowRankCovariance:
     """Return the covariance of features and a bias. Shapes: features (n_samples, n_features)."""
-    return LowRankCovariance(_bordered(features, bias), remainder)
+    return LowRankCovariance(_with_bias_column(features, bias), remainder)
 
 
 def inverse_root(matrix: Array) -> Array:
