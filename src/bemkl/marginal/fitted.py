@@ -14,6 +14,7 @@ from bemkl.marginal.functions import Predictor
 from bemkl.marginal.outputs import Output, Predicted
 
 _DRAWS = 2000
+"""Draws of weights for intervals of their sums."""
 
 
 class NewKernels(Protocol):
