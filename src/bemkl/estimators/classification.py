@@ -37,10 +37,12 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         these with the highest evidence.
     kernel_prior : {"dense", "sparse"} or (float, float)
         Prior of the kernel weights' precisions, a gamma distribution by shape and scale. "dense" is (1, 1) and keeps
-        all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help.
+        all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help. The marginal posterior knows the two
+        names: it draws weights of kernels that have something in common together, or lets each go by itself.
     weights : {"free", "nonnegative", "factorized", "spike_slab"}
         Family of posteriors of the kernel weights: one Gaussian (the paper's); none below zero; independent ones, for
-        tens of thousands of kernels; or each kernel on or off, with the probability of it.
+        tens of thousands of kernels; or each kernel on or off, with the probability of it. Those of the marginal
+        posterior are positive under either of the first two names.
     sample_prior : {"dense", "sparse"} or (float, float)
         Prior of the sample weights' precisions.
     bias_prior : {"dense", "sparse"} or (float, float)
@@ -103,15 +105,16 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     intercept_ : ndarray of shape (n_outputs,)
         Expected biases.
     lower_bound_ : float
-        Exact lower bound of the evidence.
+        Exact lower bound of the evidence; Laplace's approximation of the evidence for the marginal posterior.
     lower_bounds_ : ndarray of shape (n_iter_,)
-        The bound after each iteration.
+        The bound, or the evidence, after each iteration.
     n_iter_ : int
         Number of iterations.
     converged_ : bool
         Whether the bound settled.
-    posterior_ : Posterior or tuple of Posterior
-        The posterior; one a class where each has its own weights.
+    posterior_ : Posterior, tuple of Posterior or MarginalPosterior
+        The posterior; one a class where each has its own weights. Where the sample weights were integrated out, that
+        of the kernel weights.
     landmarks_ : ndarray of int or None
         Rows that are landmarks.
     n_features_in_ : int

@@ -25,7 +25,9 @@ _MOST_STEPS = 100
 _SETTLED = 1e-9
 """Change of the bound, a sample, at which the inner steps end: its gradient is used as if they had ended."""
 _SHORTEST = 1e-3
+"""Share of a whole step below which no shorter one is tried."""
 _SWINGING = 0.7
+"""Share of the last gain from which on the next one means that steps swing about their goal."""
 _STEEPEST = 0.5
 """Least divisor of a step of a precision: where curvatures fall with precisions, steps are at most twice as long."""
 _LEAST_CURVATURE = 1e-10

@@ -23,6 +23,7 @@ Watch = Callable[[int, Array, float], bool]
 """Looks on: number of the step, (n_kernels,) weights and evidence in; whether to stop out."""
 
 _MOST_TRIES = 12
+"""Steps that a search for parameters tries, those that are not taken included."""
 _ENOUGH_GAIN = 1e-4
 """Share of the gain that the slope promises which a step has to bring."""
 _FLAT = 0.1

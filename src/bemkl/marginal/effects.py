@@ -55,7 +55,12 @@ class Effects:
 
 
 def kinds_of(columns: Sequence[str], functions: Sequence[str], single: Sequence[bool]) -> dict[str, Sequence[Hashable]]:
-    """Return what kernels may have in common: the columns, the function with its parameters, the scope, and nothing."""
+    """
+    Return what kernels may have in common: the scope, the columns, and the function with its parameters.
+
+    The kind "kernel" gives each an effect of its own. Many kernels have it only where the others do not tell them
+    apart.
+    """
     kinds: dict[str, Sequence[Hashable]] = {"scope": single, "columns": columns, "function": functions}
     apart = len({*zip(columns, functions, strict=True)}) < len(columns) or not any(map(_differ, (columns, functions)))
     if len(columns) <= _MOST_SINGLE or apart:

@@ -14,6 +14,7 @@ from bemkl.marginal.functions import Predictor
 from bemkl.marginal.outputs import Output, Predicted
 
 _DRAWS = 2000
+"""Draws of weights for intervals of their sums."""
 
 
 class NewKernels(Protocol):
@@ -30,25 +31,68 @@ class NewKernels(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalPosterior:
-    """Kernel weights and the parameters beside them, by Laplace's approximation of their posterior."""
+    """
+    Posterior of the kernel weights, by Laplace's approximation: logarithms of weights are sums of normal effects.
 
-    weights: Array  # (n_kernels,): at the maximum, with the amplitude
-    design: Array  # (n_kernels, n_effects): which effects each weight is made of
-    covariance: Array  # (n_effects, n_effects): of the effects
-    spreads: dict[str, float]  # learned spread of each kind of effects
+    Parameters
+    ----------
+    weights : ndarray of shape (n_kernels,)
+        Weights at the maximum, with the amplitude in them.
+    design : ndarray of shape (n_kernels, n_effects)
+        Ones where the logarithm of a weight has an effect: of its columns, its function, its scope, itself.
+    covariance : ndarray of shape (n_effects, n_effects)
+        Posterior covariance of the effects.
+    spreads : dict of str to float
+        Standard deviation of each kind of effects, learned unless the prior is sparse.
+    bias_variance : float
+        Prior variance of the bias, learned.
+    """
+
+    weights: Array
+    design: Array
+    covariance: Array
+    spreads: dict[str, float]
     bias_variance: float
 
     def deviation(self) -> Array:
-        """Standard deviations of the weights, to first order. Shapes: returns (n_kernels,)."""
+        """
+        Return standard deviations of the weights, to first order.
+
+        Returns
+        -------
+        ndarray of shape (n_kernels,)
+            The deviations; where one is as large as its weight, the interval says more.
+        """
         return self.weights * self._effect_deviation()
 
     def interval(self, coverage: float) -> tuple[Array, Array]:
-        """Return central intervals of the weights. Shapes: returns (n_kernels,), (n_kernels,)."""
+        """
+        Return central intervals of the weights, all positive; the amplitude stays as it is.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        low : ndarray of shape (n_kernels,)
+            Lower ends.
+        high : ndarray of shape (n_kernels,)
+            Upper ends.
+        """
         width = np.exp(float(ndtri(0.5 + 0.5 * coverage)) * self._effect_deviation())
         return self.weights / width, self.weights * width
 
     def draws(self) -> Array:
-        """Draw weights, always the same ones. Shapes: returns (n_draws, n_kernels)."""
+        """
+        Draw weights, always the same ones.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_kernels)
+            The draws.
+        """
         normal = np.random.default_rng(0).standard_normal((_DRAWS, len(self.covariance)))
         values, vectors = np.linalg.eigh(self.covariance)
         moved = (normal * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

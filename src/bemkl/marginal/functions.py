@@ -39,10 +39,10 @@ class FunctionPrior(Protocol):
 
     @property
     def degree(self) -> int:
-        """Power of a common factor of all weights that the covariance has."""
+        """Power with which a factor that all weights have in common enters the covariance."""
 
     def at(self, weights: Array, amplitude: float, bias: float) -> PriorAt:
-        """Return the prior with (n_kernels,) weights, an amplitude, and a variance of the bias."""
+        """Return the prior with (n_kernels,) weights, a factor of the whole covariance, and a variance of the bias."""
 
 
 class PriorAt(Protocol):

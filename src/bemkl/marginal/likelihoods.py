@@ -15,6 +15,7 @@ NODES, MASSES = np.polynomial.hermite_e.hermegauss(20)
 """Gauss–Hermite nodes and masses for standard normal variables."""
 MASSES = MASSES / MASSES.sum()
 _BENDS = 0.5 * (NODES**2 - 1.0) * MASSES
+"""Masses that turn values at the nodes into the variance times the derivative of their mean in the variance."""
 
 
 class Expected(NamedTuple):

@@ -32,7 +32,7 @@ _AMPLITUDE, _BIAS, _OWN = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """Samples with observations: one task, or one output."""
+    """Samples with observations that one posterior of a predictor explains: a response, a label, or all classes."""
 
     prior: FunctionPrior
     likelihood: Likelihood
@@ -40,7 +40,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """What one set of parameters is worth."""
+    """What one set of parameters is worth: the evidence, or its bound, with the posteriors of the predictors there."""
 
     value: float  # sum of the bounds of the evidence of all units
     gradient: Array  # (n_parameters,)
