@@ -14,7 +14,7 @@ from bemkl.arrays import Array
 from bemkl.estimators.base import BEMKLEstimator
 from bemkl.estimators.sharing import shared_kernels
 
-_OTHER_DATA = {"multiclass", "unlabeled"}
+_OTHER_BOUND = {"multiclass", "posterior", "unlabeled"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,7 @@ def select_by_bound(
     if not isinstance(estimator, BEMKLEstimator):
         raise ValueError(f"estimator: expected one of this package, whose fits have a lower bound, got {estimator!r}.")
     candidates = list(ParameterGrid(grid))
-    other = sorted({name for parameters in candidates for name in parameters} & _OTHER_DATA)
+    other = sorted({name for parameters in candidates for name in parameters} & _OTHER_BOUND)
     if other:
         raise ValueError(
             f"grid: {', '.join(other)} changes what the bound is a bound of, so bounds cannot be compared. "

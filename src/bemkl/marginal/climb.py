@@ -101,7 +101,7 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
 def _step(model: Model, here: Place, reach: float, flat: float) -> Place:
     """Move the logarithms of the spreads as far as the quadratic says, or may, and look for the best parameters."""
     spreads = here.spreads
-    if reach and model.learned and len(spreads):
+    if reach and len(spreads):
         change = np.log(best_spreads(model, here) / spreads)
         spreads = spreads * np.exp(change * min(1.0, reach / max(np.abs(change).max(), reach)))
     parameters, look = _search(model, here, spreads, flat)

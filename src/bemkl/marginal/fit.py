@@ -24,8 +24,8 @@ from bemkl.marginal.kernels import KernelsOneByOne, SumOfKernels
 from bemkl.marginal.model import Model, Unit
 from bemkl.marginal.observed import Observed
 
-FREE_SPREAD = 5.0
-"""Spread of weights that nothing draws together: kernels that do not help vanish."""
+FREE_SPREAD = 2.0
+"""Where the spread of weights begins that have nothing in common: kernels that do not help all but vanish."""
 COMMON_SPREAD = 0.5
 """Where spreads begin that are learned."""
 
@@ -86,7 +86,6 @@ def fit(
             sizes=sizes,
             signal=observed.signal,
             spread=FREE_SPREAD if sparse else COMMON_SPREAD,
-            learned=not sparse,
         )
         found = climb(model, max_iter=max_iter, tol=tol, watch=watch)
         fitted = _fitted(training, kernels, model, found, observed)

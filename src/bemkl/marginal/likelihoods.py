@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from bemkl._numerics.special import inverse_mills
 from bemkl.arrays import Array
@@ -55,9 +55,6 @@ class Likelihood(Protocol):
     def expected(self, parameters: Array, mean: Array, variance: Array) -> Expected:
         """Return expectations for means (n_samples, n_outputs) and variances (n_samples,) of the predictor."""
 
-    def log_density(self, parameters: Array, mean: Array, variance: Array) -> Array:
-        """Return the log density of each sample under a normal predictor, shape (n_samples,)."""
-
 
 class Gaussian:
     r"""
@@ -100,13 +97,6 @@ class Gaussian:
         slope = np.array([0.5 * (squares - self.y.size)])
         return Expected(value, precision * error, np.full(self.n_samples, precision), slope)
 
-    def log_density(self, parameters: Array, mean: Array, variance: Array) -> Array:
-        """Return log densities. Shapes: parameters (1,), mean (n_samples, n_outputs), variance (n_samples,)."""
-        total = (variance + np.exp(parameters[0]))[:, None]
-        densities = -0.5 * ((self.y - mean) ** 2 / total + np.log(2.0 * np.pi * total))
-        density: Array = densities.sum(axis=1)
-        return density
-
 
 class Probit:
     r"""
@@ -140,14 +130,3 @@ class Probit:
         # The derivative of an expectation in the variance, by that of the normal density (Price's theorem).
         bend = (slope * (slope + depth)) @ _BENDS / np.maximum(variance, np.finfo(np.float64).tiny)
         return Expected(value, gradient[:, None], np.maximum(curvature, 0.0), np.empty(0), bend)
-
-    def log_density(self, parameters: Array, mean: Array, variance: Array) -> Array:
-        """Return log probabilities. Shapes: mean (n_samples, 1), variance (n_samples,)."""
-        density: Array = log_ndtr(self.sign * mean[:, 0] / np.sqrt(1.0 + variance))
-        return density
-
-
-def probability(mean: Array, variance: Array) -> Array:
-    """Probability of +1 under a normal predictor. Shapes: mean (n_samples,), variance (n_samples,)."""
-    positive: Array = ndtr(mean / np.sqrt(1.0 + variance))
-    return positive

@@ -67,7 +67,6 @@ class Model:
     sizes: Array  # (n_kernels,): what each kernel is divided by, so that weights compare
     signal: float = 0.0  # expected logarithm of the predictor's variance
     spread: float = 1.0  # where spreads start
-    learned: bool = True  # whether spreads are learned
 
     @property
     def n_kernels(self) -> int:
