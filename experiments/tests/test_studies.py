@@ -222,7 +222,9 @@ def test_a_table_has_the_kernels_of_one_group_alone():
 @pytest.mark.parametrize(("ours", "other", "word"), [(0.9, 0.7, "better than"), (0.7, 0.9, "worse than")])
 def test_sentences_follow_the_numbers(ours, other, word):
     (text,) = [section.text for section in STUDIES.report(made_up("yacht", ours=ours, other=other))]
-    assert f"{word} `only {TOGETHER}`, `only longitudinal_position`" in text
+    named = text[text.index(word) :]
+    assert f"{word} `marginal, sum`" in text
+    assert f"`only {TOGETHER}`, `only longitudinal_position`" in named
     assert "`only froude_number`, `ridge, linear on all`, `kernel ridge" in text
     assert "largest weight is that of froude_number" in text
     assert f"and not for {TOGETHER}" in text

@@ -273,7 +273,7 @@ class TestReports:
         paper, anew = EXPERIMENTS["table2"].report([Record(job, Outcome(scores, 2.0, ""), {}) for job in jobs])
         rows = {row[0]: row for row in paper.table.rows}
         assert rows["as printed, ovr"][1:4] == ["71.5±0.1", "71.5±0.0", "+0.0"]
-        assert len(anew.table.rows) == 6
+        assert len(anew.table.rows) == 10
         assert {job.data for job in jobs} == {"protein_fold", ANEW}
 
     def test_a_choice_explains_the_printed_numbers(self):
