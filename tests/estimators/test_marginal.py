@@ -118,6 +118,20 @@ def test_planted_kernels_have_the_largest_shares():
     assert shares[["x2", "x3"]].sum() < 0.1
 
 
+@pytest.mark.parametrize("posterior", ["mean_field", "marginal"])
+def test_views_sum_their_kernels(posterior):
+    model = BEMKLRegressor(BANK, posterior=posterior).fit(X, RESPONSES)
+    views, kernels = model.summary(by="view", rounded=False), model.summary(rounded=False)
+    assert list(views["kernels"]) == [1 if view == "all features" else 3 for view in views.index]
+    of = [name.split(" on ")[1] for name in kernels.index]
+    for column in ("weight", "share"):
+        assert_allclose(views[column], kernels[column].groupby(of).sum()[views.index], rtol=1e-12)
+    assert np.all((views["low"] < views["weight"]) & (views["weight"] < views["high"]))
+    assert_allclose(views["share"].sum(), 1.0)
+    with pytest.raises(ValueError, match='by: expected "kernel" or "view"'):
+        model.summary(by="scope")
+
+
 def test_intervals_of_weights():
     model = regressor().fit(X, RESPONSES)
     low, high = model.weight_intervals(0.9)

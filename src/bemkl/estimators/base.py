@@ -16,7 +16,7 @@ from bemkl.estimators.fitting import Effort
 from bemkl.estimators.parameters import factor_tolerance, generator, probability_of
 from bemkl.estimators.posteriors import Learned, MakeWay, Samples, Targets
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
-from bemkl.estimators.summary import as_table, selected, weight_intervals, weight_rows
+from bemkl.estimators.summary import as_table, selected, view_rows, weight_intervals, weight_rows
 from bemkl.kernels import DenseStack, KernelStack, stack_kernels
 from bemkl.kernels.views import count_samples, is_views, read_samples
 from bemkl.registry import POSTERIORS, find
@@ -72,14 +72,16 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         kernels = np.concatenate([np.stack(block, axis=-1) for block in blocks])
         return kernels[..., 0] if len(self._fitted) == 1 else kernels
 
-    def summary(self, coverage: float = 0.95, *, rounded: bool = True) -> Any:
+    def summary(self, coverage: float = 0.95, *, by: str = "kernel", rounded: bool = True) -> Any:
         """
-        Return the kernel weights as a table, largest first.
+        Return the kernel weights as a table, largest first, or their sums by view.
 
         Parameters
         ----------
         coverage : float
             Probability of the intervals.
+        by : {"kernel", "view"}
+            A row for each kernel, or for all kernels on the same columns, or of the same view, together.
         rounded : bool
             Whether numbers have only the digits that are worth reading.
 
@@ -88,15 +90,19 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         pandas.DataFrame or WeightTable
             Kernel, weight, standard deviation, interval, and share in how the decisions on the training samples vary;
             with the class first where each class has weights of its own, and the probability that a kernel is on
-            last where there is one. A data frame if pandas is installed.
+            last where there is one. By view: view, number of its kernels, sum of their weights with its interval, and
+            sum of their shares. A data frame if pandas is installed.
         """
         check_is_fitted(self)
+        if by not in ("kernel", "view"):
+            raise ValueError(f'by: expected "kernel" or "view", got {by!r}.')
         probability = probability_of(coverage)
-        rows = []
+        names = self.kernel_names_ if by == "kernel" else self._source.kinds()[0]
+        describe, rows = weight_rows if by == "kernel" else view_rows, []
         for label, fitted in zip(self._labels, self._fitted, strict=True):
             first = {} if len(self._fitted) == 1 else {"class": label}
-            rows += [first | row for row in weight_rows(self.kernel_names_, fitted, probability, rounded=rounded)]
-        if hasattr(self, "kernel_inclusion_"):
+            rows += [first | row for row in describe(names, fitted, probability, rounded=rounded)]
+        if by == "kernel" and hasattr(self, "kernel_inclusion_"):
             parts = [dict(zip(self.kernel_names_, part, strict=True)) for part in np.atleast_2d(self.kernel_inclusion_)]
             by_row = [parts[position // len(self.kernel_names_)] for position in range(len(rows))]
             rows = [row | {"inclusion": round(float(p[row["kernel"]]), 4)} for row, p in zip(rows, by_row, strict=True)]

@@ -37,16 +37,33 @@ def weight_rows(names: Sequence[str], fitted: Fitted, coverage: float, *, rounde
     """Describe the kernel weights of one fit, largest first."""
     mean, std = fitted.kernel_weights, fitted.weight_deviations
     low, high = fitted.weight_interval(coverage)
-    largest = np.abs(mean).max()
-    digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
-    cut = rounded and digits <= _MOST_DIGITS
-    columns = {"weight": mean, "std": std, "low": low, "high": high}
-    shown = {name: np.round(values, digits) if cut else values for name, values in columns.items()}
-    shown["share"] = np.round(shares(fitted), 4) if rounded else shares(fitted)
+    shown = _shown({"weight": mean, "std": std, "low": low, "high": high}, shares(fitted), rounded=rounded)
     return [
         {"kernel": names[m]} | {name: float(values[m]) for name, values in shown.items()}
         for m in np.argsort(-np.abs(mean), kind="stable")
     ]
+
+
+def view_rows(views: Sequence[str], fitted: Fitted, coverage: float, *, rounded: bool = True) -> list[dict[str, Any]]:
+    """Describe the sums of the kernel weights of each view, given the view of each kernel; largest share first."""
+    names = list(dict.fromkeys(views))
+    inside = (np.array(views)[:, None] == np.array(names)).astype(np.float64)
+    low, high = fitted.sum_interval(inside, coverage)
+    share, count = shares(fitted) @ inside, inside.sum(axis=0).astype(int)
+    shown = _shown({"weight": fitted.kernel_weights @ inside, "low": low, "high": high}, share, rounded=rounded)
+    return [
+        {"view": names[v], "kernels": int(count[v])} | {name: float(values[v]) for name, values in shown.items()}
+        for v in np.argsort(-share, kind="stable")
+    ]
+
+
+def _shown(columns: dict[str, Array], share: Array, *, rounded: bool) -> dict[str, Array]:
+    """Round columns to the digits of the largest weight that are worth reading, and add the share."""
+    largest = np.abs(columns["weight"]).max()
+    digits = 3 - int(np.floor(np.log10(largest))) if largest > 0.0 else 3
+    cut = rounded and digits <= _MOST_DIGITS
+    shown = {name: np.round(values, digits) if cut else values for name, values in columns.items()}
+    return shown | {"share": np.round(share, 4) if rounded else share}
 
 
 def weight_intervals(fitted: Sequence[Fitted], coverage: float, *, one: bool) -> Array:
@@ -95,7 +112,7 @@ def as_table(rows: list[dict[str, Any]]) -> Any:
         import pandas
     except ImportError:
         return WeightTable(rows)
-    return pandas.DataFrame(rows).set_index([key for key in ("class", "kernel") if key in rows[0]])
+    return pandas.DataFrame(rows).set_index([key for key in ("class", "view", "kernel") if key in rows[0]])
 
 
 def _cell(value: Any) -> str:
