@@ -91,7 +91,9 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             Kernel, weight, standard deviation, interval, and share in how the decisions on the training samples vary;
             with the class first where each class has weights of its own, and the probability that a kernel is on
             last where there is one. By view: view, number of its kernels, sum of their weights with its interval, and
-            sum of their shares. A data frame if pandas is installed.
+            sum of their shares; and for the marginal posterior with the prior "sum", no landmarks and up to 12 views,
+            what is lost without the view: evidence, log density of a sample predicted by the others with the standard
+            error of that mean, and the probability of as much by chance, p. A data frame if pandas is installed.
         """
         check_is_fitted(self)
         if by not in ("kernel", "view"):

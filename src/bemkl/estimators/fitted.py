@@ -66,6 +66,10 @@ class Fitted(Protocol):
         """How much each kernel's contributions vary between training samples, shape (n_outputs, n_kernels)."""
 
     @property
+    def relevance(self) -> Any:
+        """A `marginal.relevance.Relevance`, where views were left out in turn; else None."""
+
+    @property
     def dual(self) -> Array:
         """Coefficients of the combined kernel, shape (n_outputs, n_basis)."""
 

@@ -14,6 +14,9 @@ from bemkl.estimators.fitted import Fitted
 SELECTED = 1e-2
 """A kernel is selected where its weight is more than this share of the largest, in absolute value."""
 
+_WITHOUT = {"evidence": "evidence", "loss": "loss", "loss_std": "loss_deviation", "p": "probability"}
+"""Columns of a summary by view about what is lost without each, and where a fit has them."""
+
 _MOST_DIGITS = 250
 """Digits after the point that numbers of up to 1e50 can be rounded to: rounding multiplies by that power of ten."""
 
@@ -51,6 +54,11 @@ def view_rows(views: Sequence[str], fitted: Fitted, coverage: float, *, rounded:
     low, high = fitted.sum_interval(inside, coverage)
     share, count = shares(fitted) @ inside, inside.sum(axis=0).astype(int)
     shown = _shown({"weight": fitted.kernel_weights @ inside, "low": low, "high": high}, share, rounded=rounded)
+    if fitted.relevance is not None:
+        place = [fitted.relevance.views.index(name) for name in names]
+        for column, field in _WITHOUT.items():
+            values = getattr(fitted.relevance, field)[place]
+            shown[column] = np.array([float(f"{value:.3g}") for value in values]) if rounded else values
     return [
         {"view": names[v], "kernels": int(count[v])} | {name: float(values[v]) for name, values in shown.items()}
         for v in np.argsort(-share, kind="stable")

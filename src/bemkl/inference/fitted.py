@@ -114,6 +114,11 @@ class FittedBlock:
         return np.abs(self.weights.mean) * self.deviation
 
     @property
+    def relevance(self) -> None:
+        """None: no view was left out."""
+        return None
+
+    @property
     def dual(self) -> Array:
         """Expected sample weights, shape (n_outputs, n_basis)."""
         return self.posterior.sample.mean

@@ -79,7 +79,7 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
     spreads = np.full(len(model.effects.names), model.spread)
     look = model.look(model.start, [None] * len(model.units))
     flat = _EXACT if tol is None else max(_EXACT, _FLAT * tol * n_samples)
-    here = _step(model, _placed(model, model.start, spreads, look), 0.0, flat)
+    here = _step(model, placed(model, model.start, spreads, look), 0.0, flat)
     evidences = [here.evidence]
     reach, converged = _FARTHEST, False
     interrupted = watch is not None and watch(1, model.weights(here.parameters), here.evidence)
@@ -104,11 +104,11 @@ def _step(model: Model, here: Place, reach: float, flat: float) -> Place:
     if reach and len(spreads):
         change = np.log(best_spreads(model, here) / spreads)
         spreads = spreads * np.exp(change * min(1.0, reach / max(np.abs(change).max(), reach)))
-    parameters, look = _search(model, here, spreads, flat)
-    return _placed(model, parameters, spreads, look)
+    parameters, look = search(model, here, spreads, flat)
+    return placed(model, parameters, spreads, look)
 
 
-def _placed(model: Model, parameters: Array, spreads: Array, look: Look) -> Place:
+def placed(model: Model, parameters: Array, spreads: Array, look: Look) -> Place:
     """Compute the curvature and the Laplace evidence of a place. Shapes: parameters (n_parameters,)."""
     values, vectors = np.linalg.eigh(model.curvature(parameters, look))
     # Rounding of a large curvature may leave small negative ones, which no prior may outweigh.
@@ -143,7 +143,7 @@ def best_spreads(model: Model, here: Place) -> Array:
     return best
 
 
-def _search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Array, Look]:
+def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Array, Look]:
     """
     Find the parameters with the highest bound under the spreads' prior, by quasi-Newton steps.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from bemkl.marginal.functions import (
 from bemkl.marginal.kernels import KernelsOneByOne, SumOfKernels
 from bemkl.marginal.model import Model, Unit
 from bemkl.marginal.observed import Observed
+from bemkl.marginal.relevance import relevance
 
 FREE_SPREAD = 2.0
 """Where the spread of weights begins that have nothing in common: kernels that do not help all but vanish."""
@@ -89,6 +90,8 @@ def fit(
         )
         found = climb(model, max_iter=max_iter, tol=tol, watch=watch)
         fitted = _fitted(training, kernels, model, found, observed)
+        views = relevance(model, found.place, [str(view) for view in training.columns], observed, fitted.output)
+        fitted = replace(fitted, relevance=views)
     return MarginalFit(fitted, found.evidences, found.converged, found.interrupted)
 
 

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from bemkl.arrays import Array
 from bemkl.marginal.functions import Predictor
 from bemkl.marginal.outputs import Output, Predicted
+from bemkl.marginal.relevance import Relevance
 
 _DRAWS = 2000
 """Draws of weights for intervals of their sums."""
@@ -117,6 +118,7 @@ class FittedProcess:
     n_samples: int = 0  # number of training samples
     own_root: Array | None = None  # (n_basis, n_basis): of the other kernels, where nobody knows k(x, x)
     varying: Array | None = None  # (n_kernels,): the weights of these other kernels, zero elsewhere
+    relevance: Relevance | None = None  # what each view is worth, where views can be left out
 
     @property
     def n_outputs(self) -> int:

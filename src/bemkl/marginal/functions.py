@@ -38,6 +38,14 @@ class FunctionPrior(Protocol):
     """One prior on functions, known by the training kernels."""
 
     @property
+    def kernels(self) -> SumOfKernels:
+        """The training kernels."""
+
+    @property
+    def additive(self) -> bool:
+        """Whether covariances are sums over all samples, from which a view can be taken away."""
+
+    @property
     def degree(self) -> int:
         """Power with which a factor that all weights have in common enters the covariance."""
 
@@ -94,6 +102,7 @@ class SumOfProcesses:
 
     kernels: SumOfKernels
     degree: int = 1
+    additive: bool = True
 
     def at(self, weights: Array, amplitude: float, bias: float) -> SumAt:
         """Return the prior with weights. Shapes: weights (n_kernels,)."""
@@ -160,6 +169,7 @@ class SampleWeights:
     kernels: SumOfKernels
     root: Array  # (n_basis, n_basis): U, with UUᵀ the covariance of the sample weights
     degree: int = 2
+    additive: bool = False
 
     @classmethod
     def independent(cls, kernels: SumOfKernels) -> Self:
@@ -220,6 +230,7 @@ class SumByLandmarks:
     among: SumOfKernels  # the kernels among the landmarks
     own: Array  # (n_kernels, n_samples): values k(x, x)
     degree: int = 1
+    additive: bool = False
 
     def at(self, weights: Array, amplitude: float, bias: float) -> LandmarksAt:
         """Return the prior with weights. Shapes: weights (n_kernels,)."""

@@ -127,6 +127,8 @@ class SharedSpace:
         """Add products. Shapes: totals (n_sums, n_samples, n), weights (n_sums, n_kernels), vectors (n_samples, n)."""
         here = weights[:, self.positions]
         some = np.flatnonzero(here.any(axis=1))
+        if not len(some):
+            return
         rank, inside = len(self.basis), self.basis @ vectors
         cores = (here[some] @ self.cores.reshape(len(self.cores), -1)).reshape(-1, rank)
         moved = (cores @ inside).reshape(len(some), rank, -1)

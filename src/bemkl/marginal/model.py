@@ -67,6 +67,7 @@ class Model:
     sizes: Array  # (n_kernels,): what each kernel is divided by, so that weights compare
     signal: float = 0.0  # expected logarithm of the predictor's variance
     spread: float = 1.0  # where spreads start
+    shown: Array | float = 1.0  # (n_kernels,): zeros for kernels that are left out
 
     @property
     def n_kernels(self) -> int:
@@ -108,7 +109,7 @@ class Model:
     def weights(self, parameters: Array) -> Array:
         """Return kernel weights, without the amplitude. Shapes: returns (n_kernels,)."""
         summed = self.effects.design @ parameters[self.n_common :]
-        weights: Array = np.exp(summed) / (self.n_kernels * self.sizes)
+        weights: Array = self.shown * np.exp(summed) / (self.n_kernels * self.sizes)
         return weights
 
     def amplitude(self, parameters: Array) -> float:
@@ -166,7 +167,7 @@ class Model:
         places = [_AMPLITUDE, *range(self.n_common, len(parameters))]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
             n_samples, condition = unit.likelihood.n_samples, posterior.condition
-            drawn = condition.residual_draws(_directions(n_samples))
+            drawn = condition.residual_draws(directions(n_samples))
             moved = [prior.directions(changes, drawn)]
             moved.append(self.bias(parameters) * np.broadcast_to(drawn.sum(axis=0), (1, *drawn.shape)))
             here = [*places, _BIAS]
@@ -182,7 +183,7 @@ class Model:
         return total
 
 
-def _directions(n_samples: int) -> Array:
+def directions(n_samples: int) -> Array:
     """Columns whose outer products average to the identity: exactly for few samples. Shapes: returns (n_samples, n)."""
     if n_samples <= _EXACT:
         exact: Array = np.sqrt(n_samples) * np.eye(n_samples)

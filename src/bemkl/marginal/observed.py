@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bemkl.arrays import Array
+from bemkl.marginal.approximation import Approximation
 from bemkl.marginal.climb import Climb
 from bemkl.marginal.likelihoods import Gaussian, Likelihood, Probit
 from bemkl.marginal.outputs import Classes, Labels, Output, Responses, indicators
@@ -33,6 +34,9 @@ class Observed(Protocol):
 
     def output(self, found: Climb, own: Sequence[Array]) -> Output:
         """Return the step from predictors to what is asked of new samples, given the likelihoods' parameters."""
+
+    def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
+        """Return log densities of samples predicted by the others, summed over the outputs, shape (n_samples,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +62,15 @@ class ObservedResponses:
         mean, variance = np.hstack([mean for mean, _ in left_out]), np.column_stack([v for _, v in left_out])
         return Responses.calibrated(noise, (self.values - mean) / np.sqrt(variance + noise))
 
+    def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
+        """Return normal log densities. Shapes: returns (n_samples,)."""
+        left_out = [posterior.left_out() for posterior in posteriors]
+        mean, variance = np.hstack([mean for mean, _ in left_out]), np.column_stack([v for _, v in left_out])
+        predicted = output.predict(mean, variance)
+        squares = (self.values - predicted.mean) ** 2 / predicted.variance
+        density: Array = -0.5 * (squares + np.log(2.0 * np.pi * predicted.variance)).sum(axis=1)
+        return density
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObservedLabels:
@@ -80,6 +93,15 @@ class ObservedLabels:
         units = zip(found.place.look.posteriors, self.sign.T, strict=True)
         mean, variance = zip(*(posterior.left_out_with(_partners(sign)) for posterior, sign in units), strict=True)
         return Labels.calibrated(self.sign, np.hstack(mean), np.column_stack(variance))
+
+    def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
+        """Return log probabilities of the labels. Shapes: returns (n_samples,)."""
+        units = zip(posteriors, self.sign.T, strict=True)
+        mean, variance = zip(*(posterior.left_out_with(_partners(sign)) for posterior, sign in units), strict=True)
+        positive = output.predict(np.hstack(mean), np.column_stack(variance)).probability
+        assert positive is not None, "labels have probabilities"
+        hits: Array = np.log(np.where(self.sign > 0.0, positive, 1.0 - positive)).sum(axis=1)
+        return hits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +126,14 @@ class ObservedClasses:
         _, share, size = indicators(self.label, self.n_classes)
         mean, _ = found.place.look.posteriors[0].left_out()
         return Classes.calibrated(self.label, share, size, mean, float(np.exp(own[0][0])))
+
+    def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
+        """Return log probabilities of the classes. Shapes: returns (n_samples,)."""
+        mean, variance = posteriors[0].left_out()
+        probability = output.predict(mean, np.broadcast_to(variance[:, None], mean.shape)).probability
+        assert probability is not None, "classes have probabilities"
+        hits: Array = np.log(np.maximum(probability[np.arange(len(mean)), self.label], np.finfo(np.float64).tiny))
+        return hits
 
 
 def _partners(sign: Array) -> npt.NDArray[np.intp]:

@@ -36,6 +36,7 @@ from bemkl.kernels.specs import NAMED, KernelFunction, find_kernel
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import FeaturePredictor, FullPredictor, Predictor
 from bemkl.marginal.outputs import Classes, Labels, Output, Responses
+from bemkl.marginal.relevance import Relevance
 from bemkl.registry import LIKELIHOODS, MULTICLASS, POOLED_WEIGHTS, WEIGHTS
 
 Whole = npt.NDArray[np.intp]
@@ -132,6 +133,7 @@ SHAPES: dict[type, dict[str, str]] = {
         "design": "P e",
         "covariance": "e e",
     },
+    Relevance: {"views": "v", "evidence": "v", "loss": "v", "loss_deviation": "v >= 0", "probability": "v >= 0"},
     FullPredictor: {"dual": "D u", "intercept": "u", "triangle": "D D", "root": "D >= 0"},
     FeaturePredictor: {"dual": "D u", "intercept": "u", "features": "D D", "triangle": "f f"},
     Responses: {"noise": "L >= 0", "stretch": "L > 0"},
