@@ -66,16 +66,8 @@ def row(task: str, n_samples: int, n_views: int, n_widths: int, correlation: flo
     p = np.array(found)
     false, true = np.mean(p[:, 2:] < 0.05), np.mean(p[:, :2] < 0.05)
     error = np.sqrt(false * (1.0 - false) / p[:, 2:].size)
-    cells = [
-        task,
-        n_samples,
-        n_views,
-        n_widths,
-        correlation,
-        f"{100 * false:.1f} ± {100 * error:.1f}",
-        f"{100 * true:.0f}",
-    ]
-    return [str(cell) for cell in cells]
+    shown = f"{100 * false:.1f} ± {100 * error:.1f}", f"{100 * true:.0f}"
+    return [str(cell) for cell in (task, n_samples, n_views, n_widths, correlation, *shown)]
 
 
 def main() -> None:
