@@ -600,3 +600,11 @@ def test_the_interval_of_a_share_has_a_width_where_all_are_right():
     model = BEMKLClassifier(tol=1e-3).fit(np.arange(38.0)[:, None] % 2, y)
     page = report_page(model, np.arange(38.0)[:, None] % 2, held_out=held_out, origin="folds")
     assert re.search(r"accuracy.*?1\.000.*?0\.908 to 1\.000", page, re.DOTALL)
+
+
+def test_the_page_of_a_marginal_fit_speaks_of_its_evidence():
+    samples = np.random.default_rng(0).normal(size=(40, 2))
+    model = BEMKLRegressor(posterior="marginal").fit(samples, samples[:, 0])
+    page = report_page(model, samples)
+    assert "The log evidence, by Laplace" in page
+    assert "lower bound of the log evidence" not in page

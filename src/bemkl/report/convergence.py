@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bemkl.arrays import Array
@@ -22,13 +24,19 @@ def convergence_section(subject: Subject) -> Section:
         else f"The bound had not settled after {plural(model.n_iter_, 'iteration')}: raise max_iter before trusting it."
     )
     text = (
-        f"{verdict} It ended at {number(model.lower_bound_, 6)}. The lower bound of the log evidence rises with each "
+        f"{verdict} It ended at {number(model.lower_bound_, 6)}. {_what(model)} rises with each "
         f"iteration; the fit stops when it changes by less than tol = {model.tol} of its size."
     )
     if len(bounds) < 2:
         return Section("convergence", "Convergence", paragraph(text))
     figures = _bound(bounds) + _changes(bounds)
     return Section("convergence", "Convergence", f'{paragraph(text)}<div class="figures">{figures}</div>')
+
+
+def _what(model: Any) -> str:
+    if model.posterior == "marginal":
+        return "The log evidence, by Laplace's approximation,"
+    return "The lower bound of the log evidence"
 
 
 def _bound(bounds: Array) -> str:
