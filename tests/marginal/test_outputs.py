@@ -1,12 +1,14 @@
 """From predictors to probabilities, calibrated on samples left out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 
 from bemkl import BEMKLClassifier
-from bemkl.marginal.observed import _partners
+from bemkl.marginal.observed import ObservedLabels, _partners
 from bemkl.marginal.outputs import Classes, Labels, Responses, indicators
 
 RNG = np.random.default_rng(0)
@@ -58,6 +60,14 @@ def test_deviations_are_stretched_to_hold_what_was_left_out():
     assert_allclose(stretch, 2.0, rtol=0.05)
     few = Responses.calibrated(np.ones(1), errors[:5]).stretch[0]
     assert 0.8 < few < 1.5
+
+
+def test_what_was_thought_impossible_has_a_finite_log_density():
+    observed = ObservedLabels(np.array([[1.0], [-1.0]]))
+    sure = SimpleNamespace(left_out_with=lambda partners: (np.array([[-1e6], [1e6]]), np.ones(2)))
+    density = observed.log_density([sure], Labels(np.zeros(1), np.ones(1)))
+    assert np.isfinite(density).all()
+    assert density.max() < -100.0
 
 
 def test_partners_have_the_other_label():

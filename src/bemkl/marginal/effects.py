@@ -62,11 +62,7 @@ def kinds_of(columns: Sequence[str], functions: Sequence[str], single: Sequence[
     apart.
     """
     kinds: dict[str, Sequence[Hashable]] = {"scope": single, "columns": columns, "function": functions}
-    apart = len({*zip(columns, functions, strict=True)}) < len(columns) or not any(map(_differ, (columns, functions)))
-    if len(columns) <= _MOST_SINGLE or apart:
+    told_apart = len({*zip(columns, functions, strict=True)}) == len(columns)
+    if len(columns) <= _MOST_SINGLE or not told_apart:
         kinds["kernel"] = range(len(columns))
     return kinds
-
-
-def _differ(values: Sequence[Hashable]) -> bool:
-    return len(set(values)) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -58,15 +58,12 @@ class ObservedResponses:
     def output(self, found: Climb, own: Sequence[Array]) -> Responses:
         """Take the noise that was learned, and calibrate on predictions of each sample by the others."""
         noise = np.exp(np.concatenate(own))
-        left_out = [posterior.left_out() for posterior in found.place.look.posteriors]
-        mean, variance = np.hstack([mean for mean, _ in left_out]), np.column_stack([v for _, v in left_out])
+        mean, variance = _joined(posterior.left_out() for posterior in found.place.look.posteriors)
         return Responses.calibrated(noise, (self.values - mean) / np.sqrt(variance + noise))
 
     def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
         """Return normal log densities. Shapes: returns (n_samples,)."""
-        left_out = [posterior.left_out() for posterior in posteriors]
-        mean, variance = np.hstack([mean for mean, _ in left_out]), np.column_stack([v for _, v in left_out])
-        predicted = output.predict(mean, variance)
+        predicted = output.predict(*_joined(posterior.left_out() for posterior in posteriors))
         squares = (self.values - predicted.mean) ** 2 / predicted.variance
         density: Array = -0.5 * (squares + np.log(2.0 * np.pi * predicted.variance)).sum(axis=1)
         return density
@@ -90,18 +87,19 @@ class ObservedLabels:
 
     def output(self, found: Climb, own: Sequence[Array]) -> Labels:
         """Calibrate on predictions of each sample by the others."""
-        units = zip(found.place.look.posteriors, self.sign.T, strict=True)
-        mean, variance = zip(*(posterior.left_out_with(_partners(sign)) for posterior, sign in units), strict=True)
-        return Labels.calibrated(self.sign, np.hstack(mean), np.column_stack(variance))
+        return Labels.calibrated(self.sign, *self._left_out(found.place.look.posteriors))
 
     def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
         """Return log probabilities of the labels. Shapes: returns (n_samples,)."""
-        units = zip(posteriors, self.sign.T, strict=True)
-        mean, variance = zip(*(posterior.left_out_with(_partners(sign)) for posterior, sign in units), strict=True)
-        positive = output.predict(np.hstack(mean), np.column_stack(variance)).probability
+        positive = output.predict(*self._left_out(posteriors)).probability
         assert positive is not None, "labels have probabilities"
-        hits: Array = np.log(np.where(self.sign > 0.0, positive, 1.0 - positive)).sum(axis=1)
-        return hits
+        density: Array = _logs(np.where(self.sign > 0.0, positive, 1.0 - positive)).sum(axis=1)
+        return density
+
+    def _left_out(self, posteriors: Sequence[Approximation]) -> tuple[Array, Array]:
+        """Predict each sample by the others without a partner of the other label, one column an output."""
+        units = zip(posteriors, self.sign.T, strict=True)
+        return _joined(posterior.left_out_with(_partners(sign)) for posterior, sign in units)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +130,19 @@ class ObservedClasses:
         mean, variance = posteriors[0].left_out()
         probability = output.predict(mean, np.broadcast_to(variance[:, None], mean.shape)).probability
         assert probability is not None, "classes have probabilities"
-        hits: Array = np.log(np.maximum(probability[np.arange(len(mean)), self.label], np.finfo(np.float64).tiny))
-        return hits
+        return _logs(probability[np.arange(len(mean)), self.label])
+
+
+def _joined(parts: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Put moments of units beside each other. Shapes: parts (n, n_outputs), (n,); returns (n, n_all), (n, n_all)."""
+    mean, variance = zip(*parts, strict=True)
+    return np.hstack(mean), np.column_stack(variance)
+
+
+def _logs(probability: Array) -> Array:
+    """Return logarithms, finite where what happened was thought impossible. Shapes: as the probabilities."""
+    logs: Array = np.log(np.maximum(probability, np.finfo(np.float64).tiny))
+    return logs
 
 
 def _partners(sign: Array) -> npt.NDArray[np.intp]:
