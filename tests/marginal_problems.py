@@ -3,11 +3,13 @@
 import numpy as np
 
 from bemkl.kernels import DenseStack, KernelBank, KernelSpec
+from bemkl.marginal.criteria import Evidence
 from bemkl.marginal.effects import Effects, kinds_of
 from bemkl.marginal.functions import SampleWeights, SumByLandmarks, SumOfProcesses
 from bemkl.marginal.kernels import SumOfKernels
 from bemkl.marginal.likelihoods import Gaussian, Probit
 from bemkl.marginal.model import Model, Unit
+from bemkl.marginal.observed import ObservedClasses
 
 N = 50
 RNG = np.random.default_rng(0)
@@ -47,9 +49,12 @@ LIKELIHOODS = {
 }
 
 
-def model_of(prior, *likelihoods, **options):
+CLASSES = ObservedClasses(np.digitize(PREDICTOR, [-0.5, 0.5]), 3)
+
+
+def model_of(prior, *likelihoods, criterion=Evidence(), **options):
     """Return a model of small units."""
-    units = [Unit(PRIORS[prior], likelihood) for likelihood in likelihoods]
+    units = [Unit(PRIORS[prior], likelihood, criterion) for likelihood in likelihoods]
     return Model(units, EFFECTS, SIZES, **options)
 
 

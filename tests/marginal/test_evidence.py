@@ -73,7 +73,7 @@ def test_curvature_of_many_samples_is_nearly_exact(monkeypatch):
     parameters = somewhere(model)
     look = model.look(parameters, [None])
     exact = model.curvature(parameters, look)
-    monkeypatch.setattr("bemkl.marginal.model._EXACT", 10)
+    monkeypatch.setattr("bemkl.marginal.criteria._EXACT", 10)
     drawn = model.curvature(parameters, look)
     assert_allclose(drawn, drawn.T)
     # 48 directions: relative errors of a trace are at most about the root of 2 / 48.

@@ -40,7 +40,7 @@ def test_classes_find_a_planted_temperature():
     share = np.array([0.5, 0.3, 0.2])
     probability = softmax(3.0 * (0.4 * scores + share) + 0.5 * np.log(share), axis=1)
     label = (RNG.uniform(size=(20_000, 1)) > probability.cumsum(axis=1)).sum(axis=1)
-    found = Classes.calibrated(label, share, 0.4, scores, noise=1.0)
+    found, _ = Classes.calibrated(label, share, 0.4, scores)
     assert_allclose([found.temperature, found.tilt], [3.0, 0.5], atol=0.3)
     predicted = found.predict(scores, np.ones_like(scores))
     assert_allclose(predicted.probability, probability, atol=0.03)

@@ -55,6 +55,9 @@ class Condition(Protocol):
     def residual_at(self, rows: Positions, columns: Positions) -> Array:
         """Return entries of A beside its diagonal, in the shape of both positions."""
 
+    def residual_dense(self) -> Array:
+        """Return A, shape (n_samples, n_samples)."""
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A, the inverse covariance of the pseudo-observations, shape (n_samples, n)."""
 
@@ -134,6 +137,10 @@ class FullCondition:
         """Return entries of A. Shapes: rows (n,), columns (n,); returns (n,)."""
         return self.residual[rows, columns]
 
+    def residual_dense(self) -> Array:
+        """Return A. Shapes: returns (n_samples, n_samples)."""
+        return self.residual
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""
         return self.residual @ vectors
@@ -203,6 +210,10 @@ class LowRankCondition:
         entries: Array = -self.precision[rows] * self.precision[columns]
         entries *= np.vecdot(self.white[rows], self.white[columns])
         return entries
+
+    def residual_dense(self) -> Array:
+        """Return A. Shapes: returns (n_samples, n_samples)."""
+        return self.residual_times(np.eye(len(self.precision)))
 
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""

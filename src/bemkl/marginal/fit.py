@@ -82,7 +82,7 @@ def fit(
         functions = make_prior(training, kernels, 1.0 / (len(sizes) * sizes))
         kinds = {"kernel": range(len(sizes))} if sparse else training.kinds
         model = Model(
-            units=[Unit(functions, likelihood) for likelihood in observed.likelihoods],
+            units=[Unit(functions, likelihood, observed.criterion) for likelihood in observed.likelihoods],
             effects=Effects.of(kinds),
             sizes=sizes,
             signal=observed.signal,

@@ -21,13 +21,13 @@ from scipy.linalg import solve_triangular
 from bemkl._numerics.linalg import Cholesky
 from bemkl.arrays import Array
 from bemkl.marginal.covariance import (
-    Condition,
     Covariance,
     FullCondition,
     FullCovariance,
     LowRankCondition,
     LowRankCovariance,
 )
+from bemkl.marginal.criteria import Pull
 from bemkl.marginal.kernels import SumOfKernels
 
 _JITTER = 1e-8
@@ -60,8 +60,8 @@ class PriorAt(Protocol):
     def covariance(self) -> Covariance:
         """Covariance of the predictor at the training samples, with the bias."""
 
-    def gradient(self, condition: Any, precision: Array) -> Array:
-        r"""Return the slope of the bound, :math:`\tfrac12\langle F, \partial\mathbf{C}\rangle`, shape (n_kernels,)."""
+    def gradient(self, pull: Pull) -> Array:
+        r"""Return the slope :math:`\tfrac12\langle F, \partial\mathbf{C}\rangle`, shape (n_kernels,)."""
 
     def directions(self, weights: Array, vectors: Array) -> Array:
         """Multiply derivatives along (n, n_kernels) changes of the weights with vectors, shape (n, n_samples, ...)."""
@@ -83,17 +83,6 @@ class Predictor(Protocol):
 
     def variance(self, cross: Array, own: Array) -> Array:
         """Return variances from (n_new, n_basis) combined kernels and (n_new,) combined values k(x, x)."""
-
-
-def _pulls(condition: Condition, vectors: Array) -> Array:
-    r"""
-    Multiply with :math:`F = \boldsymbol\alpha\boldsymbol\alpha^\top - \mathbf{A}`, summed over the outputs.
-
-    Shapes: vectors (n_samples, n).
-    """
-    outputs = condition.alpha.shape[1]
-    product: Array = condition.alpha @ (condition.alpha.T @ vectors) - outputs * condition.residual_times(vectors)
-    return product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,10 +109,9 @@ class SumAt:
     bias: float
     covariance: FullCovariance
 
-    def gradient(self, condition: FullCondition, precision: Array) -> Array:
-        """Return the slope of the bound. Shapes: precision (n_samples,); returns (n_kernels,)."""
-        matrix = condition.alpha @ condition.alpha.T - condition.alpha.shape[1] * condition.residual
-        return 0.5 * self.amplitude * self.kernels.inner(matrix)
+    def gradient(self, pull: Pull) -> Array:
+        """Return the slope. Shapes: returns (n_kernels,)."""
+        return 0.5 * self.amplitude * self.kernels.inner(pull.dense())
 
     def directions(self, weights: Array, vectors: Array) -> Array:
         """Multiply with derivatives. Shapes: weights (n_changes, n_kernels), vectors (n_samples, n)."""
@@ -198,9 +186,9 @@ class FeaturesAt:
     bias: float
     covariance: LowRankCovariance
 
-    def gradient(self, condition: Condition, precision: Array) -> Array:
-        """Return the slope of the bound. Shapes: precision (n_samples,); returns (n_kernels,)."""
-        pulls = _pulls(condition, self.covariance.features[:, :-1])
+    def gradient(self, pull: Pull) -> Array:
+        """Return the slope. Shapes: returns (n_kernels,)."""
+        pulls = pull.times(self.covariance.features[:, :-1])
         slope: Array = np.sqrt(self.amplitude) * self.kernels.inner(pulls @ self.root.T)
         return slope
 
@@ -250,18 +238,14 @@ class LandmarksAt:
     bias: float
     covariance: LowRankCovariance
 
-    def gradient(self, condition: Condition, precision: Array) -> Array:
-        """
-        Return the slope of the bound. Shapes: precision (n_samples,); returns (n_kernels,).
-
-        What the features do not hold is noise, of which the bound loses half the precision of each sample.
-        """
-        features, outputs = self.covariance.features[:, :-1], condition.alpha.shape[1]
-        pulls = _pulls(condition, features) + outputs * precision[:, None] * features
+    def gradient(self, pull: Pull) -> Array:
+        """Return the slope, by features and by what they leave over. Shapes: returns (n_kernels,)."""
+        features, left = self.covariance.features[:, :-1], pull.remainder
+        pulls = pull.times(features) - 2.0 * left[:, None] * features
         among = self.root @ (features.T @ pulls) @ self.root.T
         slope: Array = np.sqrt(self.amplitude) * self.prior.kernels.inner(pulls @ self.root.T)
         slope -= 0.5 * self.prior.among.inner(among)
-        slope -= 0.5 * outputs * self.amplitude * (self.prior.own @ precision)
+        slope += self.amplitude * (self.prior.own @ left)
         return slope
 
     def directions(self, weights: Array, vectors: Array) -> Array:

@@ -66,12 +66,15 @@ class Gaussian:
     ----------
     y : array_like of shape (n_samples, n_outputs)
         Responses.
+    noise : float, optional
+        The variance, if it is not to be learned.
     """
 
     gaussian = True
 
-    def __init__(self, y: npt.ArrayLike) -> None:
+    def __init__(self, y: npt.ArrayLike, noise: float | None = None) -> None:
         self.y = np.asarray(y, dtype=np.float64)
+        self._known = None if noise is None else np.log(noise)
 
     @property
     def n_samples(self) -> int:
@@ -85,16 +88,17 @@ class Gaussian:
 
     @property
     def start(self) -> Array:
-        """A tenth of the variance of standardised responses."""
-        return np.array([np.log(0.1)])
+        """A tenth of the variance of standardised responses; nothing where the variance is known."""
+        return np.array([np.log(0.1)]) if self._known is None else np.empty(0)
 
     def expected(self, parameters: Array, mean: Array, variance: Array) -> Expected:
-        """Return expectations. Shapes: parameters (1,), mean (n_samples, n_outputs), variance (n_samples,)."""
-        precision = float(np.exp(-parameters[0]))
+        """Return expectations. Shapes: parameters (1,) or (0,), mean (n_samples, n_outputs), variance (n_samples,)."""
+        log_noise = float(parameters[0]) if self._known is None else self._known
+        precision = np.exp(-log_noise)
         error = self.y - mean
         squares = precision * (float(np.vdot(error, error)) + self.n_outputs * float(variance.sum()))
-        value = -0.5 * (squares + self.y.size * (np.log(2.0 * np.pi) + parameters[0]))
-        slope = np.array([0.5 * (squares - self.y.size)])
+        value = -0.5 * (squares + self.y.size * (np.log(2.0 * np.pi) + log_noise))
+        slope = np.full(len(parameters), 0.5 * (squares - self.y.size))
         return Expected(value, precision * error, np.full(self.n_samples, precision), slope)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation, Sites, approximate
+from bemkl.marginal.criteria import Criterion
 from bemkl.marginal.effects import Effects
 from bemkl.marginal.functions import FunctionPrior, PriorAt
 from bemkl.marginal.likelihoods import Likelihood
@@ -23,9 +24,6 @@ _AMPLITUDE_DEVIATION, _BIAS_DEVIATION, _OWN_DEVIATION = 3.0, 2.0, 4.0
 """Deviations of the normal priors of logarithms: amplitude, variance of the bias, parameters of likelihoods."""
 _SPREAD_DEVIATION = 1.5
 """Deviation of the normal prior of the logarithm of a spread."""
-_EXACT = 256
-"""Samples up to which curvatures are exact; with more of them, they are averages over so many random directions."""
-_DIRECTIONS = 48
 
 _AMPLITUDE, _BIAS, _OWN = 0, 1, 2
 
@@ -36,13 +34,14 @@ class Unit:
 
     prior: FunctionPrior
     likelihood: Likelihood
+    criterion: Criterion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """What one set of parameters is worth: the evidence, or its bound, with the posteriors of the predictors there."""
+    """What one set of parameters is worth, with the posteriors of the predictors there."""
 
-    value: float  # sum of the bounds of the evidence of all units
+    value: float  # sum over the units of what they are judged by
     gradient: Array  # (n_parameters,)
     priors: tuple[PriorAt, ...]  # one a unit
     posteriors: tuple[Approximation, ...]  # one a unit
@@ -133,7 +132,7 @@ class Model:
         return [parameters[places] for _, places in self._own(parameters)]
 
     def look(self, parameters: Array, sites: Sequence[Sites | None], weights: Array | None = None) -> Look:
-        """Compute the bound of the evidence and its gradient, with other weights where they are given."""
+        """Judge parameters, with the gradient, and with other weights where they are given."""
         weights = self.weights(parameters) if weights is None else weights
         amplitude, bias = self.amplitude(parameters), self.bias(parameters)
         value, slope = 0.0, np.zeros(self.n_kernels)
@@ -142,11 +141,11 @@ class Model:
         for (unit, places), start in zip(self._own(parameters), sites, strict=True):
             prior = unit.prior.at(weights, amplitude, bias)
             found = approximate(prior.covariance, unit.likelihood, parameters[places], start)
-            value += found.bound
-            here = prior.gradient(found.condition, found.sites.precision)
-            slope += here
-            gradient[_BIAS] += _bias_slope(found, bias)
-            gradient[places] += found.expected.parameters
+            worth = unit.criterion.worth(found)
+            value += worth.value
+            slope += prior.gradient(worth.pull)
+            gradient[_BIAS] += 0.5 * bias * float(worth.pull.times(np.ones((unit.likelihood.n_samples, 1))).sum())
+            gradient[places] += worth.own
             priors.append(prior)
             posteriors.append(found)
         gradient[_AMPLITUDE] = slope @ weights / self.units[0].prior.degree
@@ -154,45 +153,21 @@ class Model:
         return Look(value, gradient, tuple(priors), tuple(posteriors))
 
     def curvature(self, parameters: Array, look: Look) -> Array:
-        r"""
-        Return the expected curvature, :math:`\tfrac12 \operatorname{tr}(A\,\partial_i C\,A\,\partial_j C)`.
-
-        Of many samples, the trace is the average over random directions of covariance A, the same ones in each call.
-
-        Shapes: returns (n_parameters, n_parameters).
-        """
+        """Return the curvature by the units' criteria. Shapes: returns (n_parameters, n_parameters)."""
         total = np.zeros((len(parameters), len(parameters)))
-        weights = self.weights(parameters)
+        weights, bias = self.weights(parameters), self.bias(parameters)
         changes = np.vstack([weights / self.units[0].prior.degree, (self.effects.design * weights[:, None]).T])
-        places = [_AMPLITUDE, *range(self.n_common, len(parameters))]
+        places = [_AMPLITUDE, *range(self.n_common, len(parameters)), _BIAS]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
-            n_samples, condition = unit.likelihood.n_samples, posterior.condition
-            drawn = condition.residual_draws(directions(n_samples))
-            moved = [prior.directions(changes, drawn)]
-            moved.append(self.bias(parameters) * np.broadcast_to(drawn.sum(axis=0), (1, *drawn.shape)))
-            here = [*places, _BIAS]
-            if unit.likelihood.gaussian:
-                moved.append((drawn / posterior.sites.precision[:, None])[None])
-                here.append(own.start)
-            together = np.concatenate(moved)
-            seen = condition.residual_times(np.moveaxis(together, 0, 1).reshape(n_samples, -1))
-            seen = np.moveaxis(seen.reshape(n_samples, len(here), -1), 1, 0).reshape(len(here), -1)
-            block = seen @ together.reshape(len(here), -1).T
-            scale = 0.25 * unit.likelihood.n_outputs / drawn.shape[1]
-            total[np.ix_(here, here)] += scale * (block + block.T)
+            noise = range(own.start, own.stop) if unit.likelihood.gaussian else range(0)
+
+            def along(
+                vectors: Array, prior: PriorAt = prior, at: Approximation = posterior, n: int = len(noise)
+            ) -> Array:
+                constant = bias * np.broadcast_to(vectors.sum(axis=0), (1, *vectors.shape))
+                variances = np.repeat((vectors / at.sites.precision[:, None])[None], n, axis=0)
+                return np.concatenate([prior.directions(changes, vectors), constant, variances])
+
+            here = np.array([*places, *noise])
+            total[np.ix_(here, here)] += unit.criterion.curvature(posterior, along)
         return total
-
-
-def directions(n_samples: int) -> Array:
-    """Columns whose outer products average to the identity: exactly for few samples. Shapes: returns (n_samples, n)."""
-    if n_samples <= _EXACT:
-        exact: Array = np.sqrt(n_samples) * np.eye(n_samples)
-        return exact
-    return np.random.default_rng(0).choice([-1.0, 1.0], size=(n_samples, _DIRECTIONS))
-
-
-def _bias_slope(found: Approximation, bias: float) -> float:
-    """Slope of the bound in the logarithm of the variance of the bias."""
-    alpha, ones = found.condition.alpha, np.ones((len(found.sites.precision), 1))
-    pulls = float(np.square(alpha.sum(axis=0)).sum())
-    return 0.5 * bias * (pulls - int(alpha.shape[1]) * float(found.condition.residual_times(ones).sum()))

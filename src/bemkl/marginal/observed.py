@@ -12,11 +12,14 @@ import numpy.typing as npt
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation
 from bemkl.marginal.climb import Climb
+from bemkl.marginal.criteria import Criterion, Evidence, LeftOutClasses
 from bemkl.marginal.likelihoods import Gaussian, Likelihood, Probit
 from bemkl.marginal.outputs import Classes, Labels, Output, Responses, indicators
 
 _SIGNAL_OF_LABELS = 1.0
 """Expected logarithm of the variance of a predictor of labels: most probabilities away from one half."""
+_NOISE_OF_INDICATORS = 0.1
+"""Variance of the noise of standardised indicators."""
 _PARTNERS = 8
 """Samples of the other label that are left out with each one, in turn."""
 
@@ -27,6 +30,10 @@ class Observed(Protocol):
     @property
     def likelihoods(self) -> Sequence[Likelihood]:
         """Units of outputs: those of one unit have their noise in common."""
+
+    @property
+    def criterion(self) -> Criterion:
+        """What parameters are judged by."""
 
     @property
     def signal(self) -> float:
@@ -44,6 +51,8 @@ class ObservedResponses:
     """Responses, each with noise of its own."""
 
     values: Array  # (n_samples, n_outputs): standardised
+
+    criterion = Evidence()
 
     @property
     def likelihoods(self) -> list[Likelihood]:
@@ -75,6 +84,8 @@ class ObservedLabels:
 
     sign: Array  # (n_samples, n_outputs): -1 and +1
 
+    criterion = Evidence()
+
     @property
     def likelihoods(self) -> list[Likelihood]:
         """One unit an output."""
@@ -104,15 +115,25 @@ class ObservedLabels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObservedClasses:
-    """One class of several, a sample: regression on indicators, whose probabilities are fitted after."""
+    """One class of several, a sample: regression on indicators, judged by the probabilities that come of it."""
 
     label: npt.NDArray[np.intp]  # (n_samples,): positions of the classes
     n_classes: int
 
     @property
     def likelihoods(self) -> list[Likelihood]:
-        """All indicators are one unit: a single factor serves every class."""
-        return [Gaussian(indicators(self.label, self.n_classes)[0])]
+        """
+        All indicators are one unit: a single factor serves every class.
+
+        Predictions of samples left out do not change where covariance and noise do so together: the noise is given.
+        """
+        return [Gaussian(indicators(self.label, self.n_classes)[0], _NOISE_OF_INDICATORS)]
+
+    @property
+    def criterion(self) -> LeftOutClasses:
+        """Indicators are no responses with normal noise: what counts are the probabilities of samples left out."""
+        _, share, size = indicators(self.label, self.n_classes)
+        return LeftOutClasses(self.label, share, size)
 
     @property
     def signal(self) -> float:
@@ -121,9 +142,8 @@ class ObservedClasses:
 
     def output(self, found: Climb, own: Sequence[Array]) -> Classes:
         """Calibrate on predictions of each sample by the others."""
-        _, share, size = indicators(self.label, self.n_classes)
-        mean, _ = found.place.look.posteriors[0].left_out()
-        return Classes.calibrated(self.label, share, size, mean, float(np.exp(own[0][0])))
+        output, _ = self.criterion.output(found.place.look.posteriors[0])
+        return output
 
     def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
         """Return log probabilities of the classes. Shapes: returns (n_samples,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ _COVERAGE = 0.95
 """Share of errors that a deviation's interval should hold."""
 _FEW = 20
 """Samples that count as much as knowing nothing of the tails."""
+_EXPECTED, _FIRM = np.array([np.log(15.0), 0.0]), np.array([0.5, 1.0])
+"""Means and deviations of the normal priors of log t and of s: where all samples are told apart, t has no end."""
 
 
 class Predicted(NamedTuple):
@@ -145,27 +147,30 @@ class Classes:
     size: float  # what indicators less their shares were divided by
     temperature: float  # the number t
     tilt: float  # the number s
-    noise: float  # variance of the noise of indicators, divided
+
+    prior_precision = np.diag(_FIRM**-2.0)
+    """Precisions of the normal priors of log t and s."""
 
     @classmethod
-    def calibrated(cls, label: npt.NDArray[np.intp], share: Array, size: float, mean: Array, noise: float) -> Classes:
+    def calibrated(cls, label: npt.NDArray[np.intp], share: Array, size: float, mean: Array) -> tuple[Self, float]:
         """
-        Learn from predictions of each sample by the other ones.
+        Learn from predictions of each sample by the other ones; return the log probability, with its prior, as well.
 
         Shapes: label (n_samples,), share (n_classes,), mean (n_samples, n_classes).
         """
         scores, logs, rows = size * mean + share, np.log(share), np.arange(len(label))
 
         def cost(at: Array) -> tuple[float, Array]:
-            temperature = np.exp(at[0])
+            temperature, away = np.exp(at[0]), at - _EXPECTED
             found = log_softmax(temperature * scores + at[1] * logs, axis=1)
             wrong = np.exp(found)
             wrong[rows, label] -= 1.0
             gradient = np.array([temperature * np.vdot(wrong, scores), float((wrong @ logs).sum())])
-            return -float(found[rows, label].sum()), gradient
+            penalty = 0.5 * float(np.sum((away / _FIRM) ** 2))
+            return penalty - float(found[rows, label].sum()), gradient + away / _FIRM**2
 
-        log_temperature, tilt = minimize(cost, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B").x
-        return cls(share, size, float(np.exp(log_temperature)), float(tilt), noise)
+        best = minimize(cost, _EXPECTED, jac=True, method="L-BFGS-B")
+        return cls(share, size, float(np.exp(best.x[0])), float(best.x[1])), -float(best.fun)
 
     @property
     def scale(self) -> Array:
@@ -178,10 +183,19 @@ class Classes:
         shift: Array = self.temperature * self.share + self.tilt * np.log(self.share)
         return shift
 
+    def probability(self, mean: Array) -> Array:
+        """Return probabilities of the classes. Shapes: mean (n_samples, n_classes)."""
+        probability: Array = softmax(self.scale * mean + self.shift, axis=1)
+        return probability
+
+    def slopes(self, mean: Array) -> Array:
+        """Return what one more of log t and of s adds to t f + s log π, over t. Shapes: returns (2, n, n_classes)."""
+        tilts = np.broadcast_to(np.log(self.share) / self.temperature, mean.shape)
+        return np.stack([self.size * mean + self.share, tilts])
+
     def predict(self, mean: Array, variance: Array) -> Predicted:
         """Return probabilities. Shapes: mean (n_samples, n_classes), variance (n_samples, n_classes)."""
-        score = self.scale * mean + self.shift
-        return Predicted(score, self.scale**2 * (variance + self.noise), softmax(score, axis=1))
+        return Predicted(self.scale * mean + self.shift, self.scale**2 * variance, self.probability(mean))
 
 
 def indicators(label: npt.NDArray[np.intp], n_classes: int) -> tuple[Array, Array, float]:

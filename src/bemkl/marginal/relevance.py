@@ -23,7 +23,8 @@ from scipy.special import gammaincc, ndtr
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation
 from bemkl.marginal.climb import Place, placed, search
-from bemkl.marginal.model import Look, Model, Unit, directions
+from bemkl.marginal.criteria import directions
+from bemkl.marginal.model import Look, Model, Unit
 from bemkl.marginal.observed import Observed
 from bemkl.marginal.outputs import Output
 
