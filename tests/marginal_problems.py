@@ -52,9 +52,9 @@ LIKELIHOODS = {
 CLASSES = ObservedClasses(np.digitize(PREDICTOR, [-0.5, 0.5]), 3)
 
 
-def model_of(prior, *likelihoods, criterion=Evidence(), **options):
+def model_of(prior, *likelihoods, criterion=None, **options):
     """Return a model of small units."""
-    units = [Unit(PRIORS[prior], likelihood, criterion) for likelihood in likelihoods]
+    units = [Unit(PRIORS[prior], likelihood, criterion or Evidence()) for likelihood in likelihoods]
     return Model(units, EFFECTS, SIZES, **options)
 
 

@@ -74,18 +74,35 @@ class Cholesky:
 
     def inverse(self, *, overwrite: bool = False) -> Array:
         """Return the inverse. Shapes: returns (n, n)."""
-        half, _ = dlauum(_inverted(self.factor, overwrite=overwrite), lower=1, overwrite_c=1)
-        inverse: Array = half.T
-        mirror(inverse)
-        return inverse
+        return _gram(_inverted(self.factor, overwrite=overwrite))
+
+    def inverse_triangle(self, *, overwrite: bool = False) -> InverseTriangle:
+        """Return the inverse of the factor, for a third of the work of an inverse of the matrix."""
+        inverse = _inverted(self.factor, overwrite=overwrite)
+        _clear(inverse.T)
+        return InverseTriangle(inverse)
 
     def inverse_diagonal(self, *, overwrite: bool = False) -> Array:
         """Return the diagonal of the inverse, for half the work of all of it. Shapes: returns (n,)."""
-        half = _inverted(self.factor, overwrite=overwrite)
-        _clear(half.T)
+        return self.inverse_triangle(overwrite=overwrite).diagonal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InverseTriangle:
+    """The inverse of a Cholesky factor: a root of the inverse matrix."""
+
+    values: Array  # (n, n): lower triangular, in LAPACK's order, with zeros above
+
+    @property
+    def diagonal(self) -> Array:
+        """Diagonal of the inverse matrix. Shapes: returns (n,)."""
         # Columns in LAPACK's order lie together, as the rows of the transpose do.
-        diagonal: Array = np.vecdot(half.T, half.T)
+        diagonal: Array = np.vecdot(self.values.T, self.values.T)
         return diagonal
+
+    def inverse(self) -> Array:
+        """Return the inverse matrix. Shapes: returns (n, n)."""
+        return _gram(self.values.copy(order="F"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,6 +250,14 @@ def _factor(matrix: Array, name: str) -> Array:
         f"the precision of the {name} is not positive definite: scaled to unit diagonal, its smallest eigenvalue is "
         f"{smallest:.3g}. {WAY_OUT}"
     )
+
+
+def _gram(triangle: Array) -> Array:
+    """Return the product of the transpose of a lower triangular matrix with it, in its place."""
+    half, _ = dlauum(triangle, lower=1, overwrite_c=1)
+    product: Array = half.T
+    mirror(product)
+    return product
 
 
 def _inverted(factor: Array, *, overwrite: bool = False) -> Array:

@@ -9,7 +9,7 @@ search with that curvature as metric then finds the parameters that are best und
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -26,8 +26,10 @@ _MOST_TRIES = 12
 """Steps that a search for parameters tries, those that are not taken included."""
 _ENOUGH_GAIN = 1e-4
 """Share of the gain that the slope promises which a step has to bring."""
-_FLAT = 0.1
+_FLAT = 0.3
 """Gain that a quadratic still promises where a search ends, as a share of what ends the climb."""
+_CLOSE = 0.1
+"""Change of the bound at which inner steps on the way end, as a share of that gain."""
 _EXACT = 1e-3
 """The same in nats where nothing but the number of steps ends the climb."""
 _WIDEST_STEP = 2.0
@@ -95,7 +97,14 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
         reach = 0.3 * moved if gain < 0.0 else _FARTHEST
         seen = len(evidences), model.weights(here.parameters), here.evidence
         interrupted = watch is not None and watch(*seen)
-    return Climb(here, tuple(evidences), converged, interrupted and not converged)
+    here = _settled(model, here)
+    return Climb(here, (*evidences[:-1], here.evidence), converged, interrupted and not converged)
+
+
+def _settled(model: Model, here: Place) -> Place:
+    """Let the inner steps, which ended early on the way, come to their end: the bound rises by little."""
+    look = model.look(here.parameters, here.look.sites)
+    return replace(here, look=look, evidence=here.evidence + look.value - here.look.value)
 
 
 def _step(model: Model, here: Place, reach: float, flat: float) -> Place:
@@ -152,8 +161,10 @@ def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Arra
     prior = model.prior_precision(spreads)
     inverse = cho_solve(cho_factor(here.curvature + np.diag(prior)), np.eye(len(prior)))
 
+    settled = _CLOSE * flat / sum(unit.likelihood.n_samples for unit in model.units)
+
     def worth(parameters: Array, sites: tuple[Sites, ...]) -> tuple[float, Array, Look]:
-        look = model.look(parameters, sites)
+        look = model.look(parameters, sites, settled=settled)
         away = parameters - model.start
         return look.value - 0.5 * float(prior @ away**2), look.gradient - prior * away, look
 

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from bemkl._numerics.linalg import Cholesky
+from bemkl._numerics.linalg import Cholesky, InverseTriangle
+from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 
 Positions = npt.NDArray[np.intp]
@@ -94,28 +95,27 @@ class FullCovariance:
         inner *= root[:, None]
         inner.flat[:: len(inner) + 1] += 1.0
         factor = Cholesky.of(inner, "predictor", overwrite=True)
-        logdet, triangle = -factor.inverse_logdet, factor.factor.copy(order="F")
-        inverse = factor.inverse(overwrite=True)
+        logdet, half = -factor.inverse_logdet, factor.inverse_triangle(overwrite=True)
+        kept = half.diagonal
         variance = np.divide(
-            1.0 - inverse.diagonal(),
+            1.0 - kept,
             precision,
             out=self.prior_variance.copy(),
             where=precision > np.finfo(np.float64).tiny,
         )
-        residual = inverse
-        residual *= root
-        residual *= root[:, None]
         # One minus a number close to one has few digits: there little is learned, and the direct form keeps them.
         weak = np.flatnonzero(precision * self.prior_variance < _CANCELS)
         if len(weak):
-            rows = self.values[weak]
-            variance[weak] = self.prior_variance[weak] - np.einsum("ij,ij->i", rows @ residual, rows)
+            seen = half.values @ (root[:, None] * self.values[:, weak])
+            variance[weak] = self.prior_variance[weak] - np.square(seen).sum(axis=0)
         # Not as a difference of pulls, of which precise observations would leave no digits.
-        alpha = residual @ (pull / precision[:, None])
-        return FullCondition(self.values @ alpha, alpha, np.maximum(variance, 0.0), logdet, residual, triangle, root)
+        alpha = root[:, None] * (half.values.T @ (half.values @ (pull / root[:, None])))
+        return FullCondition(
+            self.values @ alpha, alpha, np.maximum(variance, 0.0), logdet, precision * kept, half, root
+        )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FullCondition:
     """`Condition` with all numbers."""
 
@@ -123,15 +123,18 @@ class FullCondition:
     alpha: Array  # (n_samples, n_outputs)
     variance: Array  # (n_samples,)
     logdet: float
-    residual: Array  # (n_samples, n_samples): the matrix A
-    triangle: Array  # (n_samples, n_samples): lower factor of I + R^½ C R^½
+    residual_diagonal: Array  # (n_samples,): diagonal of A
+    half: InverseTriangle  # of I + R^½ C R^½
     root: Array  # (n_samples,): roots of the precisions
     remainder: float = 0.0
 
-    @property
-    def residual_diagonal(self) -> Array:
-        """Diagonal of A. Shapes: returns (n_samples,)."""
-        return self.residual.diagonal()
+    @lazy_property
+    def residual(self) -> Array:
+        """The matrix A, which most steps do without. Shapes: returns (n_samples, n_samples)."""
+        residual = self.half.inverse()
+        residual *= self.root
+        residual *= self.root[:, None]
+        return residual
 
     def residual_at(self, rows: Positions, columns: Positions) -> Array:
         """Return entries of A. Shapes: rows (n,), columns (n,); returns (n,)."""
@@ -147,8 +150,8 @@ class FullCondition:
 
     def residual_draws(self, normal: Array) -> Array:
         """Turn standard normal columns into ones with the covariance A. Shapes: normal (n_samples, n)."""
-        solved: Array = solve_triangular(self.triangle, normal, lower=True, trans=1, check_finite=False)
-        return self.root[:, None] * solved
+        drawn: Array = self.root[:, None] * (self.half.values.T @ normal)
+        return drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -122,7 +122,7 @@ class SumAt:
         alpha = condition.alpha
         intercept = self.bias * alpha.sum(axis=0)
         return FullPredictor(
-            self.amplitude * alpha, intercept, condition.triangle, condition.root, self.amplitude, self.bias
+            self.amplitude * alpha, intercept, condition.half.values, condition.root, self.amplitude, self.bias
         )
 
 
@@ -132,17 +132,16 @@ class FullPredictor:
 
     dual: Array  # (n_basis, n_outputs)
     intercept: Array  # (n_outputs,)
-    triangle: Array  # (n_basis, n_basis): lower factor of I + R^½ C R^½
+    half: Array  # (n_basis, n_basis): inverse of the lower factor of I + R^½ C R^½
     root: Array  # (n_basis,): roots of the precisions R
     amplitude: float
     bias: float
 
     def variance(self, cross: Array, own: Array) -> Array:
         """Return variances. Shapes: cross (n_new, n_basis), own (n_new,)."""
-        scaled = self.root[:, None] * (self.amplitude * cross + self.bias).T
-        white = solve_triangular(self.triangle, scaled, lower=True, check_finite=False)
-        known: Array = np.square(white).sum(axis=0)
-        return np.maximum(self.amplitude * own + self.bias - known, 0.0)
+        white = ((self.amplitude * cross + self.bias) * self.root) @ self.half.T
+        variance: Array = self.amplitude * own + self.bias - np.vecdot(white, white)
+        return np.maximum(variance, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
-from bemkl.marginal.approximation import Approximation, Sites, approximate
+from bemkl.marginal.approximation import SETTLED, Approximation, Sites, approximate
 from bemkl.marginal.criteria import Criterion
 from bemkl.marginal.effects import Effects
 from bemkl.marginal.functions import FunctionPrior, PriorAt
@@ -131,7 +131,13 @@ class Model:
         """Return each likelihood's own parameters."""
         return [parameters[places] for _, places in self._own(parameters)]
 
-    def look(self, parameters: Array, sites: Sequence[Sites | None], weights: Array | None = None) -> Look:
+    def look(
+        self,
+        parameters: Array,
+        sites: Sequence[Sites | None],
+        weights: Array | None = None,
+        settled: float = SETTLED,
+    ) -> Look:
         """Judge parameters, with the gradient, and with other weights where they are given."""
         weights = self.weights(parameters) if weights is None else weights
         amplitude, bias = self.amplitude(parameters), self.bias(parameters)
@@ -140,7 +146,7 @@ class Model:
         priors, posteriors = [], []
         for (unit, places), start in zip(self._own(parameters), sites, strict=True):
             prior = unit.prior.at(weights, amplitude, bias)
-            found = approximate(prior.covariance, unit.likelihood, parameters[places], start)
+            found = approximate(prior.covariance, unit.likelihood, parameters[places], start, settled)
             worth = unit.criterion.worth(found)
             value += worth.value
             slope += prior.gradient(worth.pull)
