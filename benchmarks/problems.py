@@ -32,7 +32,7 @@ def available() -> list[str]:
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return features and targets: -1 and +1 for classes, a column each where there are three; numbers for diabetes."""
+    """Return features and targets: -1 and +1 for classes, a column each where there are three; else numbers."""
     if name == "wine":
         X, y = load_wine(return_X_y=True)
         return X, np.where(y[:, None] == np.arange(3), 1.0, -1.0)
@@ -42,7 +42,8 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     folder = os.environ.get("BEMKL_DATA")
     if folder:
         table = np.genfromtxt(Path(folder) / name / f"{name}.csv", delimiter=",", skip_header=1)
-        return table[:, :-1], 2.0 * table[:, -1] - 1.0
+        y = table[:, -1]
+        return table[:, :-1], (y - y.mean()) / y.std() if name == "yacht" else 2.0 * y - 1.0
     X, y = load_breast_cancer(return_X_y=True)
     return X, np.where(y == 0, 1.0, -1.0)
 

@@ -58,6 +58,15 @@ def model_of(prior, *likelihoods, criterion=None, **options):
     return Model(units, EFFECTS, SIZES, **options)
 
 
+def labels_model(kernels, names, sign):
+    """Return the model of labels with the paper's prior of sample weights, as an estimator puts it together."""
+    functions, columns = zip(*(name.split(" on ") for name in names), strict=True)
+    effects = Effects.of(kinds_of(columns, functions, [column != "all features" for column in columns]))
+    held = SumOfKernels.of(DenseStack(kernels), columns)
+    unit = Unit(SampleWeights.independent(held), Probit(sign))
+    return Model([unit], effects, held.diagonals.mean(axis=1), signal=1.0, spread=0.5)
+
+
 def somewhere(model, seed=0):
     """Return parameters away from the start."""
     return model.start + 0.2 * np.random.default_rng(seed).normal(size=len(model.start))

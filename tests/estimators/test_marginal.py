@@ -111,6 +111,56 @@ def test_the_size_and_the_order_of_kernels_make_no_difference():
     assert_allclose(again.predict(other), model.predict(stack), atol=1e-2)
 
 
+@pytest.mark.parametrize("prior", PRIORS)
+class TestTheSameInOtherWords:
+    def test_order_of_samples(self, prior):
+        order = np.random.default_rng(1).permutation(60)
+        mean, std = regressor(prior).fit(X[:60], RESPONSES[:60]).predict(NEW, return_std=True)
+        again = regressor(prior).fit(X[order], RESPONSES[order])
+        # Sums in another order may end a climb elsewhere within its tolerance.
+        assert_allclose(again.predict(NEW), mean, atol=1e-3)
+        assert_allclose(again.predict(NEW, return_std=True)[1], std, rtol=1e-3)
+
+    def test_unit_of_responses(self, prior):
+        model = regressor(prior).fit(X[:60], RESPONSES[:60])
+        again = regressor(prior).fit(X[:60], 50.0 - 7.0 * RESPONSES[:60])
+        mean, std = model.predict(NEW, return_std=True)
+        assert_allclose(again.predict(NEW, return_std=True), [50.0 - 7.0 * mean, 7.0 * std], rtol=1e-6)
+        assert_allclose(again.lower_bound_, model.lower_bound_ - 60.0 * np.log(7.0), rtol=1e-8)
+
+    def test_names_of_labels(self, prior):
+        found = classifier(prior).fit(X[:60], LABELS[:60]).predict_proba(NEW)
+        swapped = classifier(prior).fit(X[:60], LABELS[:60] == "below").predict_proba(NEW)
+        assert_allclose(swapped, found, atol=1e-6)  # below comes second, as True does
+
+    def test_landmarks_at_all_samples(self, prior):
+        dense = regressor(prior).fit(X[:60], RESPONSES[:60])
+        by_landmarks = regressor(prior, 60).fit(X[:60], RESPONSES[:60])
+        # The jitter of 1e-8 is seen through the inverse of the combined kernel.
+        assert_allclose(by_landmarks.lower_bound_, dense.lower_bound_, rtol=1e-5)
+        assert_allclose(
+            by_landmarks.predict(NEW, return_std=True), dense.predict(NEW, return_std=True), rtol=1e-3, atol=1e-3
+        )
+
+    def test_copies_of_kernels_change_shares_alone(self, prior):
+        stack, new = BANK.fit_transform(X), BANK.transform(NEW)
+        model = BEMKLRegressor("precomputed", posterior="marginal", function_prior=prior)
+        mean, std = model.fit(stack, RESPONSES).predict(new, return_std=True)
+        weights = model.kernel_weights_
+        copied_mean, copied_std = model.fit(twice(stack), RESPONSES).predict(twice(new), return_std=True)
+        # Two effects a kernel in place of one: their sum has a slightly different prior.
+        assert_allclose(copied_mean, mean, atol=0.02 * mean.std())
+        assert_allclose(copied_std, std, rtol=0.02)
+        copied = model.kernel_weights_.reshape(2, -1).sum(axis=0)
+        assert_allclose(copied, weights, atol=0.1 * weights.max())
+
+
+def twice(stack):
+    """Return kernels with a copy of each."""
+    names = [*stack.names, *(f"copy of {name}" for name in stack.names)]
+    return KernelStack([np.asarray(stack[:, :, name])[..., 0] for name in stack.names] * 2, names)
+
+
 def test_planted_kernels_have_the_largest_shares():
     table = regressor().fit(X, RESPONSES).summary()
     shares = table["share"].groupby([name.split(" on ")[1] for name in table.index]).sum()

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from marginal_problems import (
+    COLUMNS,
     EQUAL,
     LIKELIHOODS,
     MATRICES,
@@ -19,14 +20,17 @@ from marginal_problems import (
     somewhere,
 )
 from numpy.testing import assert_allclose
-from scipy.integrate import dblquad, quad
+from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 
+from bemkl.kernels import DenseStack
 from bemkl.marginal.approximation import approximate
 from bemkl.marginal.covariance import FullCovariance, LowRankCovariance
+from bemkl.marginal.functions import SampleWeights, SumOfProcesses
+from bemkl.marginal.kernels import SumOfKernels
 from bemkl.marginal.likelihoods import Gaussian, Probit
 
 NOISE = np.log(0.3)
@@ -80,40 +84,107 @@ def test_curvature_of_many_samples_is_nearly_exact(monkeypatch):
     assert np.linalg.norm(drawn - exact) < 0.25 * np.linalg.norm(exact)
 
 
-def test_evidence_of_responses_is_that_of_scikit_learn():
-    kernel = ConstantKernel(0.7) * RBF(1.3) + ConstantKernel(0.2) * DotProduct(0.5) + ConstantKernel(0.4)
-    reference = GaussianProcessRegressor(kernel + WhiteKernel(0.3), alpha=0.0, optimizer=None).fit(X, RESPONSES)
-    found = approximate(FullCovariance(kernel(X)), Gaussian(RESPONSES[:, None]), np.array([np.log(0.3)]))
+@pytest.mark.parametrize("name", ["sum", "kernel", "samples"])
+def test_responses_are_those_of_scikit_learn(name):
+    """Evidence, means and deviations of its process with the same combined kernel, or linear in the same features."""
+    kinds = [RBF([0.8, 1e3, 1e3]), RBF([1e3, 0.8, 1e3]), RBF(1.3), DotProduct(0.5)]
+    weights, bias, noise = np.array([0.5, 0.2, 0.7, 0.1]), 0.4, np.exp(NOISE)
+    new = np.random.default_rng(1).normal(size=(20, 3))
+    kernels = SumOfKernels.of(DenseStack(np.array([kind(X) for kind in kinds])), columns=range(4))
+    cross = np.tensordot(weights, [kind(new, X) for kind in kinds], 1)
+    prior = {
+        "sum": SumOfProcesses(kernels),
+        "kernel": SampleWeights.of_mean_kernel(kernels, kernels, np.full(4, 0.25)),
+        "samples": SampleWeights.independent(kernels),
+    }[name]
+    if name == "sum":
+        train, query, kernel = X, new, ConstantKernel(bias)
+        for weight, kind in zip(weights, kinds, strict=True):
+            kernel = kernel + ConstantKernel(weight) * kind
+    else:
+        train, query = kernels.combine(weights) @ prior.root, cross @ prior.root
+        kernel = DotProduct(np.sqrt(bias))
+    reference = GaussianProcessRegressor(kernel + WhiteKernel(noise), alpha=0.0, optimizer=None).fit(train, RESPONSES)
+    here = prior.at(weights, 1.0, bias)
+    found = approximate(here.covariance, Gaussian(RESPONSES[:, None]), np.array([NOISE]))
     assert_allclose(found.bound, reference.log_marginal_likelihood_value_, rtol=1e-10)
-    assert_allclose(found.condition.mean[:, 0], kernel(X) @ reference.alpha_.ravel(), rtol=1e-10)
+    predictor = here.predictor(found.condition)
+    mean, std = reference.predict(query, return_std=True)
+    assert_allclose((cross @ predictor.dual + predictor.intercept)[:, 0], mean, rtol=1e-8, atol=1e-10)
+    own = weights @ [kind.diag(new) for kind in kinds]
+    assert_allclose(predictor.variance(cross, own) + noise, std**2, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["kernel", "sum"])
 def test_one_kernel_is_the_ordinary_gaussian_process(name):
-    """With one weight, functions of the mean kernel and the sum are processes with that kernel."""
-    weights = np.zeros(len(EQUAL))
-    weights[0] = EQUAL[0] if name == "sum" else 1.0
+    """With one kernel, functions of the mean kernel and the sum are processes with that kernel: evidence and slope."""
+    alone = SumOfKernels.of(DenseStack(MATRICES[:1]), columns=[0])
+    one = np.ones(1)
+    prior = SumOfProcesses(alone) if name == "sum" else SampleWeights.of_mean_kernel(alone, alone, one)
+    kernel = ConstantKernel(2.0) * RBF([0.5, 1e6, 1e6]) + ConstantKernel(0.5)
+    scaled = X / X.std(axis=0)
+    reference = GaussianProcessRegressor(kernel + WhiteKernel(np.exp(NOISE)), alpha=0.0, optimizer=None)
+    value, slopes = reference.fit(scaled, RESPONSES).log_marginal_likelihood(
+        reference.kernel_.theta, eval_gradient=True
+    )
+    here = prior.at(one, 2.0, 0.5)
+    found = approximate(here.covariance, Gaussian(RESPONSES[:, None]), np.array([NOISE]))
+    # The mean kernel is inverted with a jitter of 1e-8 of its diagonal.
+    assert_allclose(found.bound, value, rtol=1e-10 if name == "sum" else 1e-5)
+    slope = here.gradient(found.condition, found.sites.precision)[0] / prior.degree
+    assert_allclose(slope, slopes[0], rtol=1e-8 if name == "sum" else 1e-4)
+
+
+@pytest.mark.parametrize("name", ["sum", "kernel", "samples"])
+def test_copies_of_kernels_that_share_a_weight_change_nothing(name):
+    every, some = SumOfKernels.of(DenseStack(MATRICES), COLUMNS), [0, 6]
+    copied = SumOfKernels.of(DenseStack(np.concatenate([MATRICES, MATRICES[some]])), [*COLUMNS, "copy", "copies"])
+    shared = np.concatenate([EQUAL, 0.3 * EQUAL[some]])
+    shared[some] *= 0.7
+    found = []
+    for kernels, weights in ((every, EQUAL), (copied, shared)):
+        prior = {
+            "sum": SumOfProcesses(kernels),
+            "kernel": SampleWeights.of_mean_kernel(kernels, kernels, weights),
+            "samples": SampleWeights.independent(kernels),
+        }[name].at(weights, 3.0, 1.0)
+        posterior = approximate(prior.covariance, Probit(SIGNS), np.empty(0))
+        found.append((posterior, prior.gradient(posterior.condition, posterior.sites.precision)))
+    (one, slope), (other, copied_slope) = found
+    assert_allclose(other.bound, one.bound, rtol=1e-8)
+    assert_allclose(other.condition.mean, one.condition.mean, atol=1e-5)
+    assert_allclose(copied_slope, np.concatenate([slope, slope[some]]), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sum", "kernel", "samples"])
+def test_covariances_are_those_of_what_is_generated(name):
+    """
+    Draws of each generative model, with a bias and noise.
+
+    The paper's: sample weights a, intermediate outputs with noise of their own, their combination with weights e. The
+    other ones: sample weights with the covariance of the mean kernel's, or a function for each kernel.
+    """
+    rng, draws, deviation = np.random.default_rng(0), 40_000, 0.3
+    e = rng.uniform(0.5, 1.5, size=len(MATRICES)) * EQUAL
+    drawn = np.sqrt(0.5) * rng.normal(size=(draws, 1)) + rng.normal(size=(draws, 5))
+    noise = 1.0
     if name == "sum":
-        covariance = PRIORS["sum"].at(weights, 2.0, 0.5).covariance.values
-        assert_allclose(covariance, 2.0 * EQUAL[0] * MATRICES[0] + 0.5, atol=1e-6)
-        return
-    prior = type(PRIORS["kernel"]).of_mean_kernel(PRIORS["kernel"].kernels, PRIORS["kernel"].kernels, weights)
-    features = prior.at(weights, 2.0, 0.5).covariance.features
-    assert_allclose(features @ features.T, 2.0 * MATRICES[0] + 0.5, atol=1e-5)
-
-
-def test_covariance_of_samples_is_that_of_the_papers_model():
-    """Draws of the generative model: a, the intermediate outputs, their combination and a bias."""
-    rng, draws = np.random.default_rng(0), 100_000
-    weights, n_basis = rng.normal(size=len(MATRICES)), N
-    a = rng.normal(size=(draws, n_basis)) / np.sqrt(n_basis)
-    combined = np.tensordot(weights, MATRICES, 1)
-    drawn = a @ combined[:5].T + np.sqrt(0.5) * rng.normal(size=(draws, 1))
-    features = PRIORS["samples"].at(weights, 1.0, 0.5).covariance.features[:5]
-    expected = features @ features.T
-    # Four standard errors of a covariance of draws.
-    deviations = np.sqrt(expected.diagonal())
-    assert_allclose(drawn.T @ drawn / draws, expected, atol=4.0 * np.sqrt(2.0 / draws) * deviations.max() ** 2)
+        for weight, matrix in zip(e, MATRICES, strict=True):
+            values, vectors = np.linalg.eigh(matrix[:5, :5])
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            drawn += np.sqrt(weight) * rng.normal(size=(draws, 5)) @ root.T
+    else:
+        a = rng.normal(size=(draws, N)) @ PRIORS[name].root.T
+        for weight, matrix in zip(e, MATRICES, strict=True):
+            drawn += weight * (a @ matrix[:5].T + deviation * rng.normal(size=(draws, 5)))
+        noise += deviation**2 * (e @ e)
+    covariance = PRIORS[name].at(e, 1.0, 0.5).covariance
+    matrix = covariance.values if name == "sum" else covariance.features @ covariance.features.T
+    expected = matrix[:5, :5] + noise * np.eye(5)
+    # Five standard errors of each of the fifteen covariances of draws.
+    variance = expected.diagonal()
+    error = np.sqrt((np.outer(variance, variance) + expected**2) / draws)
+    assert np.abs((drawn.T @ drawn / draws - expected) / error).max() < 5.0
 
 
 @pytest.mark.parametrize("name", ["sum", "kernel", "samples"])
@@ -143,12 +214,10 @@ class TestLabels:
     def test_bound_of_two_samples_is_below_quadrature_and_close(self):
         covariance, sign = np.array([[2.0, 1.2], [1.2, 1.5]]), np.array([1.0, -1.0])
         found = approximate(FullCovariance(covariance), Probit(sign), np.empty(0)).bound
-        root = np.linalg.cholesky(covariance)
-
-        def density(z, w):
-            return norm.pdf(z) * norm.pdf(w) * np.prod(ndtr(sign * (root @ [z, w])))
-
-        mass = dblquad(density, -8, 8, -8, 8)[0]
+        nodes, masses = np.polynomial.hermite_e.hermegauss(100)
+        predictors = np.linalg.cholesky(covariance) @ np.array(np.meshgrid(nodes, nodes)).reshape(2, -1)
+        likelihood = ndtr(sign[:, None] * predictors).prod(axis=0)
+        mass = likelihood @ np.outer(masses, masses).ravel() / (2.0 * np.pi)
         assert found < np.log(mass) < found + 0.1
 
     def test_bound_is_below_annealed_importance_sampling(self):
