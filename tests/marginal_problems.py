@@ -63,7 +63,7 @@ def labels_model(kernels, names, sign):
     functions, columns = zip(*(name.split(" on ") for name in names), strict=True)
     effects = Effects.of(kinds_of(columns, functions, [column != "all features" for column in columns]))
     held = SumOfKernels.of(DenseStack(kernels), columns)
-    unit = Unit(SampleWeights.independent(held), Probit(sign))
+    unit = Unit(SampleWeights.independent(held), Probit(sign), Evidence())
     return Model([unit], effects, held.diagonals.mean(axis=1), signal=1.0, spread=0.5)
 
 

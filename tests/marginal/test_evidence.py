@@ -29,6 +29,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Wh
 from bemkl.kernels import DenseStack
 from bemkl.marginal.approximation import approximate
 from bemkl.marginal.covariance import FullCovariance, LowRankCovariance
+from bemkl.marginal.criteria import Evidence
 from bemkl.marginal.functions import SampleWeights, SumOfProcesses
 from bemkl.marginal.kernels import SumOfKernels
 from bemkl.marginal.likelihoods import Gaussian, Probit
@@ -131,7 +132,7 @@ def test_one_kernel_is_the_ordinary_gaussian_process(name):
     found = approximate(here.covariance, Gaussian(RESPONSES[:, None]), np.array([NOISE]))
     # The mean kernel is inverted with a jitter of 1e-8 of its diagonal.
     assert_allclose(found.bound, value, rtol=1e-10 if name == "sum" else 1e-5)
-    slope = here.gradient(found.condition, found.sites.precision)[0] / prior.degree
+    slope = here.gradient(Evidence().worth(found).pull)[0] / prior.degree
     assert_allclose(slope, slopes[0], rtol=1e-8 if name == "sum" else 1e-4)
 
 
@@ -149,7 +150,7 @@ def test_copies_of_kernels_that_share_a_weight_change_nothing(name):
             "samples": SampleWeights.independent(kernels),
         }[name].at(weights, 3.0, 1.0)
         posterior = approximate(prior.covariance, Probit(SIGNS), np.empty(0))
-        found.append((posterior, prior.gradient(posterior.condition, posterior.sites.precision)))
+        found.append((posterior, prior.gradient(Evidence().worth(posterior).pull)))
     (one, slope), (other, copied_slope) = found
     assert_allclose(other.bound, one.bound, rtol=1e-8)
     assert_allclose(other.condition.mean, one.condition.mean, atol=1e-5)
