@@ -55,7 +55,7 @@ def view_rows(views: Sequence[str], fitted: Fitted, coverage: float, *, rounded:
     share, count = shares(fitted) @ inside, inside.sum(axis=0).astype(int)
     shown = _shown({"weight": fitted.kernel_weights @ inside, "low": low, "high": high}, share, rounded=rounded)
     if fitted.relevance is not None:
-        place = [fitted.relevance.views.index(name) for name in names]
+        place = [fitted.relevance.names.index(name) for name in names]
         for column, field in _WITHOUT.items():
             values = getattr(fitted.relevance, field)[place]
             shown[column] = np.array([float(f"{value:.3g}") for value in values]) if rounded else values

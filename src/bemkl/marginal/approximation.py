@@ -22,7 +22,7 @@ from bemkl.marginal.covariance import Condition, Covariance, Positions
 from bemkl.marginal.likelihoods import Expected, Likelihood
 
 _MOST_STEPS = 100
-_SETTLED = 1e-9
+SETTLED = 1e-9
 """Change of the bound, a sample, at which the inner steps end: its gradient is used as if they had ended."""
 _SHORTEST = 1e-3
 """Share of a whole step below which no shorter one is tried."""
@@ -97,7 +97,11 @@ class Approximation:
 
 
 def approximate(
-    covariance: Covariance, likelihood: Likelihood, parameters: Array, start: Sites | None = None
+    covariance: Covariance,
+    likelihood: Likelihood,
+    parameters: Array,
+    start: Sites | None = None,
+    settled: float = SETTLED,
 ) -> Approximation:
     """
     Find the best Gaussian posterior; every accepted step raises the bound.
@@ -118,11 +122,11 @@ def approximate(
         steps += 1
         there = _look(covariance, likelihood, parameters, sites, steps)
         gain = there.bound - here.bound
-        if gain < -_SETTLED * likelihood.n_samples or not np.isfinite(there.bound):
+        if gain < -settled * likelihood.n_samples or not np.isfinite(there.bound):
             length *= 0.5
             continue
         here = there if gain >= 0.0 else here
-        if gain <= _SETTLED * likelihood.n_samples:
+        if gain <= settled * likelihood.n_samples:
             break
         # Steps that swing to and fro gain little each: half of one lands between.
         length = 0.5 if _SWINGING * last < gain else min(1.0, 2.0 * length)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
-from bemkl.marginal.approximation import Approximation, Sites, approximate
+from bemkl.marginal.approximation import SETTLED, Approximation, Sites, approximate
 from bemkl.marginal.effects import Effects
 from bemkl.marginal.functions import FunctionPrior, PriorAt
 from bemkl.marginal.likelihoods import Likelihood
@@ -44,6 +44,7 @@ class Look:
 
     value: float  # sum of the bounds of the evidence of all units
     gradient: Array  # (n_parameters,)
+    slope: Array  # (n_kernels,): of the value in the weights, the amplitude left as it is
     priors: tuple[PriorAt, ...]  # one a unit
     posteriors: tuple[Approximation, ...]  # one a unit
 
@@ -68,6 +69,7 @@ class Model:
     signal: float = 0.0  # expected logarithm of the predictor's variance
     spread: float = 1.0  # where spreads start
     shown: Array | float = 1.0  # (n_kernels,): zeros for kernels that are left out
+    settled: float = SETTLED  # change of the bound, a sample, at which the inner steps of a look end
 
     @property
     def n_kernels(self) -> int:
@@ -132,6 +134,33 @@ class Model:
         """Return each likelihood's own parameters."""
         return [parameters[places] for _, places in self._own(parameters)]
 
+    def variances(self, parameters: Array) -> tuple[Array, Array]:
+        """
+        Return what covariances are sums with: the kernels' coefficients, variances of the bias and of units' noise.
+
+        Last come their derivatives. Shapes: returns (n_kernels + 1 + n_units,), (n_kernels + 1 + n_units, n_parameters).
+        """
+        n_kernels = self.n_kernels
+        values = np.zeros(n_kernels + 1 + len(self.units))
+        values[:n_kernels] = self.amplitude(parameters) * self.weights(parameters)
+        values[n_kernels] = self.bias(parameters)
+        slopes = np.zeros((len(values), len(parameters)))
+        slopes[:n_kernels, _AMPLITUDE] = values[:n_kernels] / self.units[0].prior.degree
+        slopes[:n_kernels, self.n_common :] = self.effects.design * values[:n_kernels, None]
+        slopes[n_kernels, _BIAS] = values[n_kernels]
+        for place, (unit, own) in enumerate(self._own(parameters), start=n_kernels + 1):
+            if unit.likelihood.gaussian:
+                values[place] = slopes[place, own.start] = np.exp(parameters[own.start])
+        return values, slopes
+
+    def slopes(self, look: Look, parameters: Array) -> Array:
+        """Return slopes of the value in these sums' variances. Shapes: returns (n_kernels + 1 + n_units,)."""
+        values, _ = self.variances(parameters)
+        kernels = look.slope / self.amplitude(parameters)
+        others = [look.gradient[_BIAS], *(look.gradient[own].sum() for _, own in self._own(parameters))]
+        scales = values[self.n_kernels :]
+        return np.concatenate([kernels, np.divide(others, scales, out=np.zeros(len(others)), where=scales > 0.0)])
+
     def look(self, parameters: Array, sites: Sequence[Sites | None], weights: Array | None = None) -> Look:
         """Compute the bound of the evidence and its gradient, with other weights where they are given."""
         weights = self.weights(parameters) if weights is None else weights
@@ -141,7 +170,7 @@ class Model:
         priors, posteriors = [], []
         for (unit, places), start in zip(self._own(parameters), sites, strict=True):
             prior = unit.prior.at(weights, amplitude, bias)
-            found = approximate(prior.covariance, unit.likelihood, parameters[places], start)
+            found = approximate(prior.covariance, unit.likelihood, parameters[places], start, self.settled)
             value += found.bound
             here = prior.gradient(found.condition, found.sites.precision)
             slope += here
@@ -151,7 +180,7 @@ class Model:
             posteriors.append(found)
         gradient[_AMPLITUDE] = slope @ weights / self.units[0].prior.degree
         gradient[self.n_common :] = self.effects.design.T @ (slope * weights)
-        return Look(value, gradient, tuple(priors), tuple(posteriors))
+        return Look(value, gradient, slope, tuple(priors), tuple(posteriors))
 
     def curvature(self, parameters: Array, look: Look) -> Array:
         r"""

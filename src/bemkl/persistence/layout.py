@@ -133,7 +133,7 @@ SHAPES: dict[type, dict[str, str]] = {
         "design": "P e",
         "covariance": "e e",
     },
-    Relevance: {"views": "v", "evidence": "v", "loss": "v", "loss_deviation": "v >= 0", "probability": "v >= 0"},
+    Relevance: {"names": "v", "evidence": "v", "loss": "v", "loss_deviation": "v >= 0", "probability": "v >= 0"},
     FullPredictor: {"dual": "D u", "intercept": "u", "triangle": "D D", "root": "D >= 0"},
     FeaturePredictor: {"dual": "D u", "intercept": "u", "features": "D D", "triangle": "f f"},
     Responses: {"noise": "L >= 0", "stretch": "L > 0"},
