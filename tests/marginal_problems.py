@@ -50,7 +50,7 @@ LIKELIHOODS = {
 def model_of(prior, *likelihoods, **options):
     """Return a model of small units."""
     units = [Unit(PRIORS[prior], likelihood) for likelihood in likelihoods]
-    return Model(units, EFFECTS, SIZES, **options)
+    return Model.of(units, EFFECTS, SIZES, **options)
 
 
 def somewhere(model, seed=0):

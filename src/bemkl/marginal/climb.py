@@ -125,22 +125,33 @@ def best_spreads(model: Model, here: Place) -> Array:
 
     Shapes: returns (n_kinds,).
     """
-    gradient, away = here.look.gradient, here.parameters - model.start
 
     def cost(logs: Array) -> float:
-        spreads = np.exp(logs)
-        prior = model.prior_precision(spreads)
-        factor = cho_factor(here.curvature + np.diag(prior))
-        slope = gradient - prior * away
-        logdet = 2.0 * float(np.log(np.diag(factor[0])).sum())
-        # The prior is that of the place; the quadratic's maximum adds half its slope times the step there.
-        return -(model.log_prior(here.parameters, spreads) + 0.5 * float(slope @ cho_solve(factor, slope) - logdet))
+        return -quadratic(model, here, np.exp(logs))[0]
 
     ends = [(np.log(_NARROW), np.log(_WIDE))] * len(here.spreads)
     best: Array = np.exp(
         minimize(cost, np.log(here.spreads), method="L-BFGS-B", bounds=ends, options={"maxiter": 30}).x
     )
     return best
+
+
+def quadratic(model: Model, here: Place, spreads: Array) -> tuple[float, Array, Array]:
+    """
+    Integrate the quadratic over the parameters under the prior of some spreads, on a logarithmic scale.
+
+    Beside it are the step to the quadratic's maximum, and the lower Cholesky factor of its precision.
+
+    Shapes: spreads (n_kinds,); returns (n_parameters,), (n_parameters, n_parameters).
+    """
+    prior = model.prior_precision(spreads)
+    factor = np.linalg.cholesky(here.curvature + np.diag(prior))
+    slope = here.look.gradient - prior * (here.parameters - model.start)
+    step = cho_solve((factor, True), slope)
+    logdet = 2.0 * float(np.log(np.diag(factor)).sum())
+    # The prior is that of the place; the quadratic's maximum adds half its slope times the step there.
+    value = model.log_prior(here.parameters, spreads) + 0.5 * (float(slope @ step) - logdet)
+    return value, step, factor
 
 
 def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Array, Look]:

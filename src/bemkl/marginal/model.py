@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -27,7 +28,8 @@ _EXACT = 256
 """Samples up to which curvatures are exact; with more of them, they are averages over so many random directions."""
 _DIRECTIONS = 48
 
-_AMPLITUDE, _BIAS, _OWN = 0, 1, 2
+AMPLITUDE, _BIAS, _OWN = 0, 1, 2
+"""Places of the parameters that are common to all units, and of the first one of the likelihoods."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +68,19 @@ class Model:
     units: Sequence[Unit]
     effects: Effects
     sizes: Array  # (n_kernels,): what each kernel is divided by, so that weights compare
+    unit_amplitude: float  # at which equal weights give predictors of variance one, averaged over the samples
     signal: float = 0.0  # expected logarithm of the predictor's variance
     spread: float = 1.0  # where spreads start
     shown: Array | float = 1.0  # (n_kernels,): zeros for kernels that are left out
     settled: float = SETTLED  # change of the bound, a sample, at which the inner steps of a look end
+
+    @classmethod
+    def of(cls, units: Sequence[Unit], effects: Effects, sizes: Array, *, signal: float = 0.0, spread: float = 1.0) -> Self:
+        """Measure the amplitude. Shapes: sizes (n_kernels,)."""
+        equal = 1.0 / (len(sizes) * sizes)
+        variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in units]
+        largest = float(np.mean(variances))
+        return cls(units, effects, sizes, 1.0 / largest if largest > 0.0 else 1.0, signal, spread)
 
     @property
     def n_kernels(self) -> int:
@@ -86,14 +97,6 @@ class Model:
     def n_common(self) -> int:
         """Number of parameters before the effects."""
         return len(self.start) - int(self.effects.design.shape[1])
-
-    @lazy_property
-    def unit_amplitude(self) -> float:
-        """Amplitude at which equal weights give predictors of variance one, averaged over the samples."""
-        equal = np.full(self.n_kernels, 1.0 / self.n_kernels) / self.sizes
-        variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in self.units]
-        largest = float(np.mean(variances))
-        return 1.0 / largest if largest > 0.0 else 1.0
 
     def prior_precision(self, spreads: Array) -> Array:
         """Precisions of the parameters' normal priors. Shapes: spreads (n_kinds,); returns (n_parameters,)."""
@@ -116,7 +119,7 @@ class Model:
 
     def amplitude(self, parameters: Array) -> float:
         """Return what combined kernels are multiplied by."""
-        return float(np.exp(parameters[_AMPLITUDE])) * self.unit_amplitude
+        return float(np.exp(parameters[AMPLITUDE])) * self.unit_amplitude
 
     def bias(self, parameters: Array) -> float:
         """Return the variance of the bias."""
@@ -145,7 +148,7 @@ class Model:
         values[:n_kernels] = self.amplitude(parameters) * self.weights(parameters)
         values[n_kernels] = self.bias(parameters)
         slopes = np.zeros((len(values), len(parameters)))
-        slopes[:n_kernels, _AMPLITUDE] = values[:n_kernels] / self.units[0].prior.degree
+        slopes[:n_kernels, AMPLITUDE] = values[:n_kernels] / self.units[0].prior.degree
         slopes[:n_kernels, self.n_common :] = self.effects.design * values[:n_kernels, None]
         slopes[n_kernels, _BIAS] = values[n_kernels]
         for place, (unit, own) in enumerate(self._own(parameters), start=n_kernels + 1):
@@ -161,9 +164,9 @@ class Model:
         scales = values[self.n_kernels :]
         return np.concatenate([kernels, np.divide(others, scales, out=np.zeros(len(others)), where=scales > 0.0)])
 
-    def look(self, parameters: Array, sites: Sequence[Sites | None], weights: Array | None = None) -> Look:
-        """Compute the bound of the evidence and its gradient, with other weights where they are given."""
-        weights = self.weights(parameters) if weights is None else weights
+    def look(self, parameters: Array, sites: Sequence[Sites | None]) -> Look:
+        """Compute the bound of the evidence and its gradient."""
+        weights = self.weights(parameters)
         amplitude, bias = self.amplitude(parameters), self.bias(parameters)
         value, slope = 0.0, np.zeros(self.n_kernels)
         gradient = np.zeros(len(parameters))
@@ -178,7 +181,7 @@ class Model:
             gradient[places] += found.expected.parameters
             priors.append(prior)
             posteriors.append(found)
-        gradient[_AMPLITUDE] = slope @ weights / self.units[0].prior.degree
+        gradient[AMPLITUDE] = slope @ weights / self.units[0].prior.degree
         gradient[self.n_common :] = self.effects.design.T @ (slope * weights)
         return Look(value, gradient, slope, tuple(priors), tuple(posteriors))
 
@@ -193,7 +196,7 @@ class Model:
         total = np.zeros((len(parameters), len(parameters)))
         weights = self.weights(parameters)
         changes = np.vstack([weights / self.units[0].prior.degree, (self.effects.design * weights[:, None]).T])
-        places = [_AMPLITUDE, *range(self.n_common, len(parameters))]
+        places = [AMPLITUDE, *range(self.n_common, len(parameters))]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
             n_samples, condition = unit.likelihood.n_samples, posterior.condition
             drawn = condition.residual_draws(directions(n_samples))

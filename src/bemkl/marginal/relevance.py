@@ -14,10 +14,11 @@ moments are matched by a gamma distribution (docs/marginal.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammaincc, ndtr
 
 from bemkl.arrays import Array
@@ -28,8 +29,8 @@ from bemkl.marginal.observed import Observed
 from bemkl.marginal.outputs import Output
 
 MOST_GROUPS = 60
-"""Views, or kernels, up to which each is left out in turn: a look or two each, as many as a fit has."""
-_FLAT = 0.1
+"""Views, and kernels with them, up to which each is left out: a look or two each, together about as many as a fit."""
+_FLAT = 0.25
 """Gain, in nats, that the others' answer may leave."""
 _SETTLED = 1e-5
 """Change of the bound, a sample, at which inner steps end: some thousandths of a nat do not change a test."""
@@ -38,42 +39,71 @@ _WIDEST_ANSWER = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relevance:
-    """What each view, or kernel, is worth, where the others may answer for it."""
+class Losses:
+    """What each of several groups of kernels is worth, where the others may answer for it."""
 
-    names: tuple[str, ...]
     evidence: Array  # (n_groups,): evidence that is lost without the group
     loss: Array  # (n_groups,): log density of a sample, predicted by the others, that is lost without it, on average
     loss_deviation: Array  # (n_groups,): standard error of that average
     probability: Array  # (n_groups,): of a slope as large, or larger, if the group does not matter
 
 
-def relevance(model: Model, place: Place, groups: Sequence[str], observed: Observed, output: Output) -> Relevance | None:
-    """
-    Leave each group out in turn; None for one group, for many, or for priors that kernels cannot be taken from.
+@dataclass(frozen=True, slots=True, eq=False)
+class Relevance:
+    """What was found out by leaving views and kernels out; None where there is one of them, or too many."""
 
-    Shapes: groups (n_kernels,), the group of each kernel.
+    views: Losses | None = None
+    kernels: Losses | None = None
+
+
+def relevance(
+    model: Model, place: Place, views: Sequence[Hashable], observed: Observed, output: Output
+) -> Relevance:
     """
-    names = tuple(dict.fromkeys(groups))
-    if not 2 <= len(names) <= MOST_GROUPS or not all(unit.prior.additive for unit in model.units):
-        return None
-    inside = np.array(names)[:, None] == np.array(groups)
-    information = Information.of(model, place)
-    whole = observed.log_density(place.look.posteriors, output)
-    found = np.empty((4, len(names)))
-    for g in range(len(names)):
-        others = replace(model, shown=np.where(inside[g], 0.0, 1.0), settled=_SETTLED)
-        look, parameters = _without(others, place, *information.answer(model, place, inside[g]))
-        lost = whole - observed.log_density(look.posteriors, output)
-        # The prior of the parameters belongs to what they are worth.
-        prior = [model.log_prior(at, place.spreads) for at in (place.parameters, parameters)]
-        found[:, g] = (
-            place.look.value + prior[0] - look.value - prior[1],
-            lost.mean(),
-            lost.std(ddof=1) / np.sqrt(len(lost)),
-            _probability(others, look, parameters, information.alone(inside / model.sizes, g)),
-        )
-    return Relevance(names, *found)
+    Leave each view out in turn, then each kernel; nothing for priors that kernels cannot be taken from.
+
+    Shapes: views (n_kernels,), the view of each kernel.
+    """
+    names, n_kernels = list(dict.fromkeys(views)), len(views)
+    several, alike = 2 <= len(names) <= MOST_GROUPS, len(names) == n_kernels
+    apart = not alike and 2 <= n_kernels and len(names) + n_kernels <= MOST_GROUPS
+    if not (several or apart) or not all(unit.prior.additive for unit in model.units):
+        return Relevance()
+    experiment = _Experiment(model, place, observed, output, Information.of(model, place))
+    # Kernels that are alone in their views are these views.
+    of_views = experiment.losses(np.array([[view == name for view in views] for name in names])) if several else None
+    of_kernels = experiment.losses(np.eye(n_kernels, dtype=bool)) if apart else of_views if alike else None
+    return Relevance(of_views, of_kernels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Experiment:
+    """A fit from which groups of kernels are taken away."""
+
+    model: Model
+    place: Place
+    observed: Observed
+    output: Output
+    information: Information
+
+    def losses(self, inside: npt.NDArray[np.bool_]) -> Losses:
+        """Leave each group out in turn. Shapes: inside (n_groups, n_kernels)."""
+        model, place, observed, information = self.model, self.place, self.observed, self.information
+        whole = observed.log_density(place.look.posteriors, self.output)
+        found = np.empty((4, len(inside)))
+        for g, out in enumerate(inside):
+            others = replace(model, shown=np.where(out, 0.0, 1.0), settled=_SETTLED)
+            look, parameters = _without(others, place, *information.answer(model, place, out))
+            lost = whole - observed.log_density(look.posteriors, self.output)
+            # The prior of the parameters belongs to what they are worth.
+            prior = [model.log_prior(at, place.spreads) for at in (place.parameters, parameters)]
+            found[:, g] = (
+                place.look.value + prior[0] - look.value - prior[1],
+                lost.mean(),
+                lost.std(ddof=1) / np.sqrt(len(lost)),
+                _probability(others, look, parameters, information.alone(inside / model.sizes, g)),
+            )
+        return Losses(*found)
 
 
 def _without(model: Model, place: Place, answer: Array, curvature: Array) -> tuple[Look, Array]:
