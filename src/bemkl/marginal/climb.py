@@ -16,7 +16,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from bemkl.arrays import Array
-from bemkl.marginal.approximation import Sites
 from bemkl.marginal.model import Look, Model
 
 Watch = Callable[[int, Array, float], bool]
@@ -145,9 +144,9 @@ def quadratic(model: Model, here: Place, spreads: Array) -> tuple[float, Array, 
     Shapes: spreads (n_kinds,); returns (n_parameters,), (n_parameters, n_parameters).
     """
     prior = model.prior_precision(spreads)
-    factor = np.linalg.cholesky(here.curvature + np.diag(prior))
+    factor: Array = np.linalg.cholesky(here.curvature + np.diag(prior))
     slope = here.look.gradient - prior * (here.parameters - model.start)
-    step = cho_solve((factor, True), slope)
+    step: Array = cho_solve((factor, True), slope)
     logdet = 2.0 * float(np.log(np.diag(factor)).sum())
     # The prior is that of the place; the quadratic's maximum adds half its slope times the step there.
     value = model.log_prior(here.parameters, spreads) + 0.5 * (float(slope @ step) - logdet)
@@ -163,15 +162,15 @@ def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Arra
     prior = model.prior_precision(spreads)
     inverse = cho_solve(cho_factor(here.curvature + np.diag(prior)), np.eye(len(prior)))
 
-    def worth(parameters: Array, sites: tuple[Sites, ...]) -> tuple[float, Array, Look]:
-        look = model.look(parameters, sites)
-        away = parameters - model.start
-        return look.value - 0.5 * float(prior @ away**2), look.gradient - prior * away, look
+    def value_of(look: Look) -> float:
+        return look.value - 0.5 * float(prior @ (look.parameters - model.start) ** 2)
+
+    def gradient_of(look: Look) -> Array:
+        slope: Array = look.gradient - prior * (look.parameters - model.start)
+        return slope
 
     parameters, look = here.parameters, here.look
-    away = parameters - model.start
-    value, gradient = look.value - 0.5 * float(prior @ away**2), look.gradient - prior * away
-    length = 1.0
+    value, gradient, length = value_of(look), gradient_of(look), 1.0
     for _ in range(_MOST_TRIES):
         step = inverse @ gradient
         promised = float(gradient @ step)
@@ -179,12 +178,14 @@ def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Arra
             break
         step *= min(1.0, _WIDEST_STEP / np.abs(step).max()) * length
         try:
-            new_value, new_gradient, new_look = worth(parameters + step, look.sites)
+            new_look = model.look(parameters + step, look.sites)
+            new_value = value_of(new_look)
         except np.linalg.LinAlgError:
             new_value = -np.inf
         if not new_value >= value + _ENOUGH_GAIN * float(gradient @ step):
             length *= 0.3
             continue
+        new_gradient = gradient_of(new_look)
         inverse = _learned(inverse, step, gradient - new_gradient)
         parameters, value, gradient, look, length = parameters + step, new_value, new_gradient, new_look, 1.0
     return parameters, look

@@ -55,6 +55,9 @@ class Condition(Protocol):
     def residual_at(self, rows: Positions, columns: Positions) -> Array:
         """Return entries of A beside its diagonal, in the shape of both positions."""
 
+    def residual_inner(self, matrix: Array) -> float:
+        """Return the inner product of A with a symmetric (n_samples, n_samples) matrix."""
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A, the inverse covariance of the pseudo-observations, shape (n_samples, n)."""
 
@@ -134,6 +137,10 @@ class FullCondition:
         """Return entries of A. Shapes: rows (n,), columns (n,); returns (n,)."""
         return self.residual[rows, columns]
 
+    def residual_inner(self, matrix: Array) -> float:
+        """Return an inner product with A. Shapes: matrix (n_samples, n_samples)."""
+        return float(np.vdot(self.residual, matrix))
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""
         return self.residual @ vectors
@@ -203,6 +210,11 @@ class LowRankCondition:
         entries: Array = -self.precision[rows] * self.precision[columns]
         entries *= np.vecdot(self.white[rows], self.white[columns])
         return entries
+
+    def residual_inner(self, matrix: Array) -> float:
+        """Return an inner product with A. Shapes: matrix (n_samples, n_samples)."""
+        weighted = self.precision[:, None] * self.white
+        return float(self.precision @ matrix.diagonal() - np.vdot(weighted, matrix @ weighted))
 
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""

@@ -145,7 +145,7 @@ class FittedProcess:
     n_samples: int = 0  # number of training samples
     own_root: Array | None = None  # (n_basis, n_basis): of the other kernels, where nobody knows k(x, x)
     varying: Array | None = None  # (n_kernels,): the weights of these other kernels, zero elsewhere
-    relevance: Relevance = Relevance()  # what views and kernels are worth
+    relevance: Relevance = field(default_factory=Relevance)  # what views and kernels are worth
 
     @property
     def n_outputs(self) -> int:

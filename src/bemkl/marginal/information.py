@@ -25,7 +25,7 @@ _BLOCK = 32
 """Random directions that meet all kernels at the same time."""
 _RIDGE = 1e-8
 """Share of the curvature of a nuisance that is added to it, so that copies of kernels do no harm."""
-_NEGLIGIBLE = 0.01
+_NEGLIGIBLE = 0.05
 """Deviations of a slope, in those of the group's, below which a nuisance is not taken away."""
 
 
@@ -54,9 +54,10 @@ class Information:
         values, slopes = model.variances(place.parameters)
         out = np.concatenate([inside, np.zeros(len(values) - len(inside), dtype=bool)])
         kept = np.where(out[:, None], 0.0, slopes)
-        curvature = kept.T @ self.covariance @ kept
+        curvature: Array = kept.T @ self.covariance @ kept
         pull = kept.T @ (self.covariance @ np.where(out, values, 0.0))
-        return np.linalg.solve(curvature + np.diag(model.prior_precision(place.spreads)), pull), curvature
+        step: Array = np.linalg.solve(curvature + np.diag(model.prior_precision(place.spreads)), pull)
+        return step, curvature
 
     def alone(self, groups: Array, group: int) -> Array:
         """
@@ -94,4 +95,5 @@ def _together(unit: Unit, posterior: Approximation) -> Array:
         back = condition.residual_times(np.moveaxis(along, 0, 1).reshape(n_samples, -1))
         back = np.moveaxis(back.reshape(n_samples, n_kernels + 2, -1), 1, 0).reshape(n_kernels + 2, -1)
         total += back @ along.reshape(n_kernels + 2, -1).T
-    return 0.25 * unit.likelihood.n_outputs / drawn.shape[1] * (total + total.T)
+    together: Array = 0.25 * unit.likelihood.n_outputs / drawn.shape[1] * (total + total.T)
+    return together

@@ -40,15 +40,24 @@ class Unit:
     likelihood: Likelihood
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Look:
     """What one set of parameters is worth: the evidence, or its bound, with the posteriors of the predictors there."""
 
-    value: float  # sum of the bounds of the evidence of all units
-    gradient: Array  # (n_parameters,)
-    slope: Array  # (n_kernels,): of the value in the weights, the amplitude left as it is
+    model: Model
+    parameters: Array  # (n_parameters,)
     priors: tuple[PriorAt, ...]  # one a unit
     posteriors: tuple[Approximation, ...]  # one a unit
+
+    @property
+    def value(self) -> float:
+        """Sum of the bounds of the evidence of all units."""
+        return sum(posterior.bound for posterior in self.posteriors)
+
+    @lazy_property
+    def gradient(self) -> Array:
+        """Slopes of the value, which take a pass over the kernels. Shapes: returns (n_parameters,)."""
+        return self.model.gradient(self.parameters, self.priors, self.posteriors)
 
     @property
     def sites(self) -> tuple[Sites, ...]:
@@ -75,7 +84,9 @@ class Model:
     settled: float = SETTLED  # change of the bound, a sample, at which the inner steps of a look end
 
     @classmethod
-    def of(cls, units: Sequence[Unit], effects: Effects, sizes: Array, *, signal: float = 0.0, spread: float = 1.0) -> Self:
+    def of(
+        cls, units: Sequence[Unit], effects: Effects, sizes: Array, *, signal: float = 0.0, spread: float = 1.0
+    ) -> Self:
         """Measure the amplitude. Shapes: sizes (n_kernels,)."""
         equal = 1.0 / (len(sizes) * sizes)
         variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in units]
@@ -141,7 +152,7 @@ class Model:
         """
         Return what covariances are sums with: the kernels' coefficients, variances of the bias and of units' noise.
 
-        Last come their derivatives. Shapes: returns (n_kernels + 1 + n_units,), (n_kernels + 1 + n_units, n_parameters).
+        Last come their derivatives. Shapes: returns (n_variances,), (n_variances, n_parameters).
         """
         n_kernels = self.n_kernels
         values = np.zeros(n_kernels + 1 + len(self.units))
@@ -156,34 +167,27 @@ class Model:
                 values[place] = slopes[place, own.start] = np.exp(parameters[own.start])
         return values, slopes
 
-    def slopes(self, look: Look, parameters: Array) -> Array:
-        """Return slopes of the value in these sums' variances. Shapes: returns (n_kernels + 1 + n_units,)."""
-        values, _ = self.variances(parameters)
-        kernels = look.slope / self.amplitude(parameters)
-        others = [look.gradient[_BIAS], *(look.gradient[own].sum() for _, own in self._own(parameters))]
-        scales = values[self.n_kernels :]
-        return np.concatenate([kernels, np.divide(others, scales, out=np.zeros(len(others)), where=scales > 0.0)])
-
     def look(self, parameters: Array, sites: Sequence[Sites | None]) -> Look:
-        """Compute the bound of the evidence and its gradient."""
-        weights = self.weights(parameters)
-        amplitude, bias = self.amplitude(parameters), self.bias(parameters)
-        value, slope = 0.0, np.zeros(self.n_kernels)
-        gradient = np.zeros(len(parameters))
+        """Compute the bound of the evidence, from where the sites were."""
+        weights, amplitude, bias = self.weights(parameters), self.amplitude(parameters), self.bias(parameters)
         priors, posteriors = [], []
         for (unit, places), start in zip(self._own(parameters), sites, strict=True):
             prior = unit.prior.at(weights, amplitude, bias)
-            found = approximate(prior.covariance, unit.likelihood, parameters[places], start, self.settled)
-            value += found.bound
-            here = prior.gradient(found.condition, found.sites.precision)
-            slope += here
+            priors.append(prior)
+            posteriors.append(approximate(prior.covariance, unit.likelihood, parameters[places], start, self.settled))
+        return Look(self, parameters, tuple(priors), tuple(posteriors))
+
+    def gradient(self, parameters: Array, priors: Sequence[PriorAt], posteriors: Sequence[Approximation]) -> Array:
+        """Return the slopes of the bound where it was looked at. Shapes: returns (n_parameters,)."""
+        weights, bias = self.weights(parameters), self.bias(parameters)
+        slope, gradient = np.zeros(self.n_kernels), np.zeros(len(parameters))
+        for (_, places), prior, found in zip(self._own(parameters), priors, posteriors, strict=True):
+            slope += prior.gradient(found.condition, found.sites.precision)
             gradient[_BIAS] += _bias_slope(found, bias)
             gradient[places] += found.expected.parameters
-            priors.append(prior)
-            posteriors.append(found)
         gradient[AMPLITUDE] = slope @ weights / self.units[0].prior.degree
         gradient[self.n_common :] = self.effects.design.T @ (slope * weights)
-        return Look(value, gradient, slope, tuple(priors), tuple(posteriors))
+        return gradient
 
     def curvature(self, parameters: Array, look: Look) -> Array:
         r"""

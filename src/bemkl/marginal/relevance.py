@@ -30,6 +30,8 @@ from bemkl.marginal.outputs import Output
 
 MOST_GROUPS = 60
 """Views, and kernels with them, up to which each is left out: a look or two each, together about as many as a fit."""
+_MUCH = 3.0
+"""Loss of evidence, in nats, below which the first answer of the others is as good as their best one."""
 _FLAT = 0.25
 """Gain, in nats, that the others' answer may leave."""
 _SETTLED = 1e-5
@@ -56,9 +58,7 @@ class Relevance:
     kernels: Losses | None = None
 
 
-def relevance(
-    model: Model, place: Place, views: Sequence[Hashable], observed: Observed, output: Output
-) -> Relevance:
+def relevance(model: Model, place: Place, views: Sequence[Hashable], observed: Observed, output: Output) -> Relevance:
     """
     Leave each view out in turn, then each kernel; nothing for priors that kernels cannot be taken from.
 
@@ -66,7 +66,7 @@ def relevance(
     """
     names, n_kernels = list(dict.fromkeys(views)), len(views)
     several, alike = 2 <= len(names) <= MOST_GROUPS, len(names) == n_kernels
-    apart = not alike and 2 <= n_kernels and len(names) + n_kernels <= MOST_GROUPS
+    apart = not alike and n_kernels >= 2 and len(names) + n_kernels <= MOST_GROUPS
     if not (several or apart) or not all(unit.prior.additive for unit in model.units):
         return Relevance()
     experiment = _Experiment(model, place, observed, output, Information.of(model, place))
@@ -93,51 +93,53 @@ class _Experiment:
         found = np.empty((4, len(inside)))
         for g, out in enumerate(inside):
             others = replace(model, shown=np.where(out, 0.0, 1.0), settled=_SETTLED)
-            look, parameters = _without(others, place, *information.answer(model, place, out))
+            look = _without(others, place, *information.answer(model, place, out))
             lost = whole - observed.log_density(look.posteriors, self.output)
             # The prior of the parameters belongs to what they are worth.
-            prior = [model.log_prior(at, place.spreads) for at in (place.parameters, parameters)]
+            prior = [model.log_prior(at, place.spreads) for at in (place.parameters, look.parameters)]
             found[:, g] = (
                 place.look.value + prior[0] - look.value - prior[1],
                 lost.mean(),
                 lost.std(ddof=1) / np.sqrt(len(lost)),
-                _probability(others, look, parameters, information.alone(inside / model.sizes, g)),
+                _probability(look, information.alone(inside / model.sizes, g)),
             )
         return Losses(*found)
 
 
-def _without(model: Model, place: Place, answer: Array, curvature: Array) -> tuple[Look, Array]:
+def _without(model: Model, place: Place, answer: Array, curvature: Array) -> Look:
     """
-    Let the parameters answer to what is left out, and look on from there; return what is found.
+    Let the parameters answer to what is left out, and look on from there where much is lost.
 
-    Shapes: answer (n_parameters,), curvature (n_parameters, n_parameters); returns (n_parameters,).
+    Shapes: answer (n_parameters,), curvature (n_parameters, n_parameters).
     """
     parameters = place.parameters + answer * min(1.0, _WIDEST_ANSWER / max(np.abs(answer).max(), _WIDEST_ANSWER))
     look = model.look(parameters, place.look.sites)
+    if place.look.value - look.value < _MUCH:
+        return look
     start = replace(place, parameters=parameters, look=look, curvature=curvature)
-    parameters, look = search(model, start, place.spreads, _FLAT)
-    return look, parameters
+    return search(model, start, place.spreads, _FLAT)[1]
 
 
-def _probability(model: Model, look: Look, parameters: Array, change: Array) -> float:
+def _probability(look: Look, change: Array) -> float:
     """
     Return how likely a slope along a change of the variances is by chance, that is as large.
 
     Shapes: change (n_variances,).
     """
-    n_kernels, variance, third = model.n_kernels, 0.0, 0.0
-    matrix = model.units[0].prior.kernels.combine(change[:n_kernels]) + change[n_kernels]
-    for place, (unit, posterior) in enumerate(zip(model.units, look.posteriors, strict=True), start=n_kernels + 1):
-        n_samples, outputs = unit.likelihood.n_samples, unit.likelihood.n_outputs
-        drawn = posterior.condition.residual_draws(directions(n_samples))
-        along = matrix @ drawn + change[place] * drawn
-        back = posterior.condition.residual_times(along)
+    model = look.model
+    slope, variance, third = 0.0, 0.0, 0.0
+    shared = model.units[0].prior.kernels.combine(change[: model.n_kernels]) + change[model.n_kernels]
+    for unit, posterior, noise in zip(model.units, look.posteriors, change[model.n_kernels + 1 :], strict=True):
+        matrix = shared + noise * np.eye(len(shared))
+        condition, outputs = posterior.condition, unit.likelihood.n_outputs
+        slope += 0.5 * float(np.vdot(condition.alpha, matrix @ condition.alpha))
+        slope -= 0.5 * outputs * condition.residual_inner(matrix)
+        drawn = condition.residual_draws(directions(len(shared)))
+        along = matrix @ drawn
+        back = condition.residual_times(along)
         variance += 0.5 * outputs * float(np.vdot(back, along)) / drawn.shape[1]
-        third += outputs * float(np.vdot(back, matrix @ back + change[place] * back)) / drawn.shape[1]
-    if not variance > 0.0:
-        return 1.0
-    depth = float(change @ model.slopes(look, parameters)) / np.sqrt(variance)
-    return _upper_tail(depth, third / variance**1.5)
+        third += outputs * float(np.vdot(back, matrix @ back)) / drawn.shape[1]
+    return _upper_tail(slope / np.sqrt(variance), third / variance**1.5) if variance > 0.0 else 1.0
 
 
 def _upper_tail(depth: float, skewness: float) -> float:
