@@ -51,20 +51,20 @@ SHARES = (
 """Task, samples, views, widths a view, shares of the views."""
 PAGE = """# Tests of views and kernels
 
-Made by `.venv/bin/python benchmarks/view_tests.py --repeats {repeats}`: {repeats} draws of each problem, two views of
-each matter. Shares of views, and of kernels, with p below 0.05 in `summary`. False positives are views without influence,
-and kernels of these; a standard error follows. Power is the share of the two views, and of their kernels, that are found:
-where a view has kernels of several widths, each can stand in for the others. A dash: more than 60 views and kernels
-together, which are not tested one by one.
+Made by `.venv/bin/python benchmarks/view_tests.py --repeats {repeats}`: {repeats} draws of each problem, in which two
+views matter. Shares of views, and of kernels, with p below 0.05 in `summary`. False positives are views without
+influence, and kernels of these; a standard error follows. Power is the share of the two views, and of their kernels,
+that are found: where a view has kernels of several widths, each can stand in for the others. A dash: more than 60 views
+and kernels together, in which kernels are not tested one by one.
 
 {tests}
 
 ## Intervals of shares
 
-Functions drawn from the model with known shares of the views, and noise of a quarter of their variance (regression) or
-probit noise of that size (classification). Unequal shares are log-normal with deviation one; of others, two views have 60
-and 30 %. How often 95 % intervals of `posterior_.shares` cover the planted share of a view, how often they lie above or
-below it, and their mean width.
+Functions drawn from the model with known shares of the views, and noise of a quarter of their variance; labels are the
+signs. Unequal shares are log-normal with deviation one; of the others, two views have 60 and 30 %. How often 95 %
+intervals of `posterior_.shares` cover the planted share of a view, how often they lie above or below it, and their mean
+width.
 
 {shares}
 """

@@ -144,7 +144,7 @@ def quadratic(model: Model, here: Place, spreads: Array) -> tuple[float, Array, 
     Shapes: spreads (n_kinds,); returns (n_parameters,), (n_parameters, n_parameters).
     """
     prior = model.prior_precision(spreads)
-    factor: Array = np.linalg.cholesky(here.curvature + np.diag(prior))
+    factor, _ = cho_factor(here.curvature + np.diag(prior), lower=True)
     slope = here.look.gradient - prior * (here.parameters - model.start)
     step: Array = cho_solve((factor, True), slope)
     logdet = 2.0 * float(np.log(np.diag(factor)).sum())

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation
@@ -56,8 +57,8 @@ class Information:
         kept = np.where(out[:, None], 0.0, slopes)
         curvature: Array = kept.T @ self.covariance @ kept
         pull = kept.T @ (self.covariance @ np.where(out, values, 0.0))
-        step: Array = np.linalg.solve(curvature + np.diag(model.prior_precision(place.spreads)), pull)
-        return step, curvature
+        precision = curvature + np.diag(model.prior_precision(place.spreads))
+        return cho_solve(cho_factor(precision), pull), curvature
 
     def alone(self, groups: Array, group: int) -> Array:
         """

@@ -30,9 +30,9 @@ from bemkl.marginal.outputs import Output
 
 MOST_GROUPS = 60
 """Views, and kernels with them, up to which each is left out: a look or two each, together about as many as a fit."""
-_MUCH = 3.0
+_MUCH = 0.5
 """Loss of evidence, in nats, below which the first answer of the others is as good as their best one."""
-_FLAT = 0.25
+_FLAT = 0.1
 """Gain, in nats, that the others' answer may leave."""
 _SETTLED = 1e-5
 """Change of the bound, a sample, at which inner steps end: some thousandths of a nat do not change a test."""
