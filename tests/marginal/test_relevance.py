@@ -1,5 +1,7 @@
 """Tests of views and kernels mean what they say on planted problems."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from marginal_problems import LIKELIHOODS, MATRICES, model_of, somewhere
@@ -9,7 +11,7 @@ from scipy.stats import gamma
 from bemkl import BEMKLClassifier, BEMKLRegressor, KernelBank, KernelSpec, load_model, save_model
 from bemkl.kernels import default_bank
 from bemkl.marginal import relevance as tested
-from bemkl.marginal.climb import placed
+from bemkl.marginal.climb import placed, quadratic, search
 from bemkl.marginal.information import Information
 from bemkl.marginal.relevance import _probability, _upper_tail
 
@@ -143,7 +145,7 @@ def test_chance_is_that_of_simulated_slopes():
     assert_allclose(_probability(look, change), expected, atol=0.02)
 
 
-def test_covariances_of_slopes_give_the_curvature():
+def test_with_nothing_left_out_the_answer_is_the_step_of_the_quadratic():
     for likelihoods in (["Gaussian"], ["probit"], ["two outputs", "probit"]):
         model = model_of("sum", *(LIKELIHOODS[name] for name in likelihoods))
         spreads = np.full(len(model.effects.names), 0.5)
@@ -151,7 +153,27 @@ def test_covariances_of_slopes_give_the_curvature():
         place = placed(model, parameters, spreads, model.look(parameters, [None] * len(likelihoods)))
         step, curvature = Information.of(model, place).answer(model, place, np.zeros(model.n_kernels, dtype=bool))
         assert_allclose(curvature, model.curvature(parameters, place.look), rtol=1e-8, atol=1e-8)
-        assert_allclose(step, 0.0, atol=1e-12)
+        assert_allclose(step, quadratic(model, place, spreads)[1], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("likelihood", ["Gaussian", "probit"])
+def test_the_answer_to_a_kernel_that_is_left_out_goes_towards_the_best(likelihood):
+    """The curvature is an expected one, of which 50 samples may be far: a quarter of the way is asked for."""
+    model = model_of("sum", LIKELIHOODS[likelihood])
+    spreads = np.full(len(model.effects.names), 0.5)
+    place = placed(model, model.start, spreads, model.look(model.start, [None]))
+    best, look = search(model, place, spreads, 1e-8)
+    place = placed(model, best, spreads, look)
+    out = np.arange(model.n_kernels) == 4
+    step, curvature = Information.of(model, place).answer(model, place, out)
+    others = replace(model, shown=np.where(out, 0.0, 1.0))
+
+    def worth(parameters):
+        return others.look(parameters, [None]).value + others.log_prior(parameters, spreads)
+
+    start = replace(place, look=others.look(place.parameters, [None]), curvature=curvature)
+    highest = worth(search(others, start, spreads, 1e-8)[0])
+    assert highest - worth(place.parameters + step) < 0.75 * (highest - worth(place.parameters))
 
 
 def test_copies_of_a_view_do_no_harm():

@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation
 from bemkl.marginal.climb import Place
-from bemkl.marginal.model import Model, Unit, directions
+from bemkl.marginal.model import Model, Unit, directions, kernel_slopes
 
 _BLOCK = 32
 """Random directions that meet all kernels at the same time."""
@@ -32,9 +32,10 @@ _NEGLIGIBLE = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Information:
-    """Covariances of slopes at a place: in kernels' coefficients, the variance of the bias, and noise of units."""
+    """Slopes of the evidence at a place: in kernels' coefficients, the variance of the bias, and noise of units."""
 
-    covariance: Array  # (n_variances, n_variances)
+    covariance: Array  # (n_variances, n_variances): of the slopes
+    slope: Array  # (n_kernels,): in kernels' coefficients
 
     @classmethod
     def of(cls, model: Model, place: Place) -> Information:
@@ -44,7 +45,8 @@ class Information:
         for position, (unit, posterior) in enumerate(zip(model.units, place.look.posteriors, strict=True)):
             here = [*range(n_kernels + 1), n_kernels + 1 + position]
             covariance[np.ix_(here, here)] += _together(unit, posterior)
-        return cls(covariance)
+        slope = kernel_slopes(place.look.priors, place.look.posteriors) / model.amplitude(place.parameters)
+        return cls(covariance, slope)
 
     def answer(self, model: Model, place: Place, inside: Array) -> tuple[Array, Array]:
         """
@@ -56,8 +58,12 @@ class Information:
         out = np.concatenate([inside, np.zeros(len(values) - len(inside), dtype=bool)])
         kept = np.where(out[:, None], 0.0, slopes)
         curvature: Array = kept.T @ self.covariance @ kept
-        pull = kept.T @ (self.covariance @ np.where(out, values, 0.0))
-        precision = curvature + np.diag(model.prior_precision(place.spreads))
+        prior = model.prior_precision(place.spreads)
+        pull = place.look.gradient - prior * (place.parameters - model.start)
+        # Through what is left out nothing pulls any more; what is left pulls harder.
+        pull = pull - slopes[: len(inside)].T @ np.where(inside, self.slope, 0.0)
+        pull += kept.T @ (self.covariance @ np.where(out, values, 0.0))
+        precision = curvature + np.diag(prior)
         return cho_solve(cho_factor(precision), pull), curvature
 
     def alone(self, groups: Array, group: int) -> Array:

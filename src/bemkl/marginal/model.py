@@ -180,9 +180,8 @@ class Model:
     def gradient(self, parameters: Array, priors: Sequence[PriorAt], posteriors: Sequence[Approximation]) -> Array:
         """Return the slopes of the bound where it was looked at. Shapes: returns (n_parameters,)."""
         weights, bias = self.weights(parameters), self.bias(parameters)
-        slope, gradient = np.zeros(self.n_kernels), np.zeros(len(parameters))
-        for (_, places), prior, found in zip(self._own(parameters), priors, posteriors, strict=True):
-            slope += prior.gradient(found.condition, found.sites.precision)
+        slope, gradient = kernel_slopes(priors, posteriors), np.zeros(len(parameters))
+        for (_, places), found in zip(self._own(parameters), posteriors, strict=True):
             gradient[_BIAS] += _bias_slope(found, bias)
             gradient[places] += found.expected.parameters
         gradient[AMPLITUDE] = slope @ weights / self.units[0].prior.degree
@@ -217,6 +216,13 @@ class Model:
             scale = 0.25 * unit.likelihood.n_outputs / drawn.shape[1]
             total[np.ix_(here, here)] += scale * (block + block.T)
         return total
+
+
+def kernel_slopes(priors: Sequence[PriorAt], posteriors: Sequence[Approximation]) -> Array:
+    """Return slopes of the bound in the weights, the amplitude left as it is. Shapes: returns (n_kernels,)."""
+    each = zip(priors, posteriors, strict=True)
+    slopes: Array = np.sum([prior.gradient(found.condition, found.sites.precision) for prior, found in each], axis=0)
+    return slopes
 
 
 def directions(n_samples: int) -> Array:
