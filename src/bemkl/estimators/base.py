@@ -202,8 +202,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         deviations = np.array([fitted.weight_deviations for fitted in self._fitted])
         self.kernel_weights_ = weights[0] if one else weights
         self.kernel_weights_std_ = deviations[0] if one else deviations
-        views = self._source.kinds()[0]
-        self.selected_kernels_ = np.flatnonzero(np.any([used(views, fitted) for fitted in self._fitted], axis=0))
+        self.selected_kernels_ = np.flatnonzero(np.any([used(self._source, fitted) for fitted in self._fitted], axis=0))
         inclusion = [fitted.inclusion for fitted in self._fitted if fitted.inclusion is not None]
         if inclusion:
             self.kernel_inclusion_ = inclusion[0] if one else np.array(inclusion)

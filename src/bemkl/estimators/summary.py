@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.estimators.fitted import Fitted
+from bemkl.estimators.sources import Source
 from bemkl.marginal.relevance import Losses
 
 SELECTED = 1e-2
@@ -32,11 +33,11 @@ def selected(weights: Array) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def used(views: Sequence[str], fitted: Fitted) -> npt.NDArray[np.bool_]:
+def used(source: Source, fitted: Fitted) -> npt.NDArray[np.bool_]:
     """
     Tell which kernels one fit uses: by the probability to be on, or by weight and the test of their views.
 
-    Shapes: views (n_kernels,), the view of each kernel; returns (n_kernels,).
+    Shapes: returns (n_kernels,).
     """
     if fitted.inclusion is not None:
         on: npt.NDArray[np.bool_] = fitted.inclusion > 0.5
@@ -44,8 +45,8 @@ def used(views: Sequence[str], fitted: Fitted) -> npt.NDArray[np.bool_]:
     tests = None if fitted.relevance is None else fitted.relevance.views
     if tests is None:
         return selected(fitted.kernel_weights)
-    names = list(dict.fromkeys(views))
-    needed = tests.probability < NEEDED
+    views, _, _ = source.kinds()
+    names, needed = list(dict.fromkeys(views)), tests.probability < NEEDED
     return selected(fitted.kernel_weights) & needed[[names.index(view) for view in views]]
 
 
