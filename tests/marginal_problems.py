@@ -55,7 +55,7 @@ CLASSES = ObservedClasses(np.digitize(PREDICTOR, [-0.5, 0.5]), 3)
 def model_of(prior, *likelihoods, criterion=None, **options):
     """Return a model of small units."""
     units = [Unit(PRIORS[prior], likelihood, criterion or Evidence()) for likelihood in likelihoods]
-    return Model(units, EFFECTS, SIZES, **options)
+    return Model.of(units, EFFECTS, SIZES, **options)
 
 
 def labels_model(kernels, names, sign):
@@ -64,7 +64,7 @@ def labels_model(kernels, names, sign):
     effects = Effects.of(kinds_of(columns, functions, [column != "all features" for column in columns]))
     held = SumOfKernels.of(DenseStack(kernels), columns)
     unit = Unit(SampleWeights.independent(held), Probit(sign), Evidence())
-    return Model([unit], effects, held.diagonals.mean(axis=1), signal=1.0, spread=0.5)
+    return Model.of([unit], effects, held.diagonals.mean(axis=1), signal=1.0, spread=0.5)
 
 
 def somewhere(model, seed=0):

@@ -607,4 +607,15 @@ def test_the_page_of_a_marginal_fit_speaks_of_its_evidence():
     model = BEMKLRegressor(posterior="marginal").fit(samples, samples[:, 0])
     page = report_page(model, samples)
     assert "The log evidence, by Laplace" in page
+    assert "What is lost without each view" not in page
     assert "lower bound of the log evidence" not in page
+
+
+def test_the_page_says_what_is_lost_without_a_view():
+    samples = np.random.default_rng(0).normal(size=(60, 3))
+    bank = KernelBank([KernelSpec("gaussian", "each", {"width": [0.7, 1.5]})])
+    model = BEMKLRegressor(bank, posterior="marginal").fit(samples, np.sin(2.0 * samples[:, 0]))
+    page = report_page(model, samples)
+    table = re.search(r"<table><caption>What is lost without each view.*?</table>", page, re.DOTALL).group()
+    assert re.findall(r'<th scope="row">(x\d)</th>', table) == list(model.summary(by="view").index)
+    assert f"{len(model.selected_kernels_)} of views with p below 0.05" in page

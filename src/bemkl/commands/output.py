@@ -172,15 +172,13 @@ def _selected(model: Any) -> set[tuple[Any, str]]:
 
     from bemkl.estimators.summary import selected
 
-    several = np.ndim(model.kernel_weights_) == 2
+    if np.ndim(model.kernel_weights_) == 1:
+        return {(None, model.kernel_names_[position]) for position in model.selected_kernels_}
     inclusion = getattr(model, "kernel_inclusion_", None)
-    masks = [selected(row) for row in np.atleast_2d(model.kernel_weights_)]
-    if inclusion is not None:
-        masks = [row > 0.5 for row in np.atleast_2d(inclusion)]
-    labels = [str(label) for label in model.classes_] if several else [None]
+    masks = [selected(row) for row in model.kernel_weights_] if inclusion is None else inclusion > 0.5
     return {
         (label, name)
-        for label, mask in zip(labels, masks, strict=True)
+        for label, mask in zip(map(str, model.classes_), masks, strict=True)
         for name, there in zip(model.kernel_names_, mask, strict=True)
         if there
     }

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bemkl.arrays import Array, explained
 from bemkl.estimators.fitted import Fitted, Moments
 from bemkl.estimators.fitting import Effort
+from bemkl.estimators.leaving_out import LeftOut, left_out
 from bemkl.estimators.parameters import factor_tolerance, generator, probability_of
 from bemkl.estimators.posteriors import Learned, MakeWay, Samples, Targets
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
-from bemkl.estimators.summary import as_table, selected, view_rows, weight_intervals, weight_rows
+from bemkl.estimators.summary import as_table, used, view_rows, weight_intervals, weight_rows
 from bemkl.kernels import DenseStack, KernelStack, stack_kernels
 from bemkl.kernels.views import count_samples, is_views, read_samples
 from bemkl.registry import POSTERIORS, find
@@ -91,9 +92,10 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             Kernel, weight, standard deviation, interval, and share in how the decisions on the training samples vary;
             with the class first where each class has weights of its own, and the probability that a kernel is on
             last where there is one. By view: view, number of its kernels, sum of their weights with its interval, and
-            sum of their shares; and for the marginal posterior with the prior "sum", no landmarks and up to 12 views,
-            what is lost without the view: evidence, log density of a sample predicted by the others with the standard
-            error of that mean, and the probability of as much by chance, p. A data frame if pandas is installed.
+            sum of their shares. For the marginal posterior with the prior "sum", no landmarks and up to 60 views (of
+            kernels: 60 of both together), also what is lost without the view or kernel: evidence, log density of a
+            sample predicted by the others with the standard error of that mean, and the probability of as much by
+            chance, p. A data frame if pandas is installed.
         """
         check_is_fitted(self)
         if by not in ("kernel", "view"):
@@ -109,6 +111,25 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             by_row = [parts[position // len(self.kernel_names_)] for position in range(len(rows))]
             rows = [row | {"inclusion": round(float(p[row["kernel"]]), 4)} for row, p in zip(rows, by_row, strict=True)]
         return as_table(rows)
+
+    def without(self, view: str) -> LeftOut:
+        """
+        Return what is lost without one view, where all other views may answer for it.
+
+        The marginal posterior finds that out in each fit with the prior "sum", no landmarks, and 2 to 60 views.
+
+        Parameters
+        ----------
+        view : str
+            Name of the view, as in ``summary(by="view")``.
+
+        Returns
+        -------
+        LeftOut
+            Evidence and log density that are lost, and the probability of as much by chance.
+        """
+        check_is_fitted(self)
+        return left_out(view, self._source.kinds()[0], self._fitted)
 
     def weight_intervals(self, coverage: float = 0.95) -> Array:
         """
@@ -181,11 +202,10 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         deviations = np.array([fitted.weight_deviations for fitted in self._fitted])
         self.kernel_weights_ = weights[0] if one else weights
         self.kernel_weights_std_ = deviations[0] if one else deviations
-        self.selected_kernels_ = np.flatnonzero(np.any([selected(row) for row in weights], axis=0))
+        self.selected_kernels_ = np.flatnonzero(np.any([used(self._source, fitted) for fitted in self._fitted], axis=0))
         inclusion = [fitted.inclusion for fitted in self._fitted if fitted.inclusion is not None]
         if inclusion:
             self.kernel_inclusion_ = inclusion[0] if one else np.array(inclusion)
-            self.selected_kernels_ = np.flatnonzero(np.max(inclusion, axis=0) > 0.5)
         elif hasattr(self, "kernel_inclusion_"):
             del self.kernel_inclusion_
         self.dual_coef_ = np.concatenate([fitted.dual for fitted in self._fitted]).T * self._scale

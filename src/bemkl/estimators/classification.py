@@ -99,7 +99,8 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
     kernel_inclusion_ : ndarray of shape (n_kernels,) or (n_classes, n_kernels)
         Probabilities that kernels are on; only with ``weights="spike_slab"``.
     selected_kernels_ : ndarray of int
-        Kernels with a weight of more than 1 % of the largest, in absolute value, for any class.
+        Kernels with a weight of more than 1 % of the largest, in absolute value, for any class; where views were
+        tested, only those of views with p below 0.05.
     dual_coef_ : ndarray of shape (n_basis, n_outputs)
         Expected sample weights.
     intercept_ : ndarray of shape (n_outputs,)

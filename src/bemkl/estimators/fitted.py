@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from bemkl.arrays import Array
 from bemkl.kernels import DenseStack
+from bemkl.marginal.relevance import Relevance
 
 
 class Moments(Protocol):
@@ -66,8 +67,8 @@ class Fitted(Protocol):
         """How much each kernel's contributions vary between training samples, shape (n_outputs, n_kernels)."""
 
     @property
-    def relevance(self) -> Any:
-        """A `marginal.relevance.Relevance`, where views were left out in turn; else None."""
+    def relevance(self) -> Relevance | None:
+        """What was found out by leaving views and kernels out in turn; None for a posterior that cannot."""
 
     @property
     def dual(self) -> Array:

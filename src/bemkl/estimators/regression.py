@@ -87,7 +87,8 @@ class BEMKLRegressor(RegressorMixin, BEMKLEstimator):  # type: ignore[misc]  # s
     kernel_inclusion_ : ndarray of shape (n_kernels,)
         Probabilities that kernels are on; only with ``weights="spike_slab"``.
     selected_kernels_ : ndarray of int
-        Kernels with a weight of more than 1 % of the largest, in absolute value.
+        Kernels with a weight of more than 1 % of the largest, in absolute value; where views were tested, only
+        those of views with p below 0.05.
     dual_coef_ : ndarray of shape (n_basis, n_outputs)
         Expected sample weights, in units of the responses.
     intercept_ : ndarray of shape (n_outputs,)

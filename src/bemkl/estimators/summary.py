@@ -10,12 +10,17 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.estimators.fitted import Fitted
+from bemkl.estimators.sources import Source
+from bemkl.marginal.relevance import Losses
 
 SELECTED = 1e-2
 """A kernel is selected where its weight is more than this share of the largest, in absolute value."""
 
+NEEDED = 0.05
+"""A view is needed where as much is lost without it by chance less often than this."""
+
 _WITHOUT = {"evidence": "evidence", "loss": "loss", "loss_std": "loss_deviation", "p": "probability"}
-"""Columns of a summary by view about what is lost without each, and where a fit has them."""
+"""Columns of a summary about what is lost without a kernel or view, and where a fit has them."""
 
 _MOST_DIGITS = 250
 """Digits after the point that numbers of up to 1e50 can be rounded to: rounding multiplies by that power of ten."""
@@ -26,6 +31,23 @@ def selected(weights: Array) -> npt.NDArray[np.bool_]:
     size = np.abs(weights)
     chosen: npt.NDArray[np.bool_] = size > SELECTED * size.max()
     return chosen
+
+
+def used(source: Source, fitted: Fitted) -> npt.NDArray[np.bool_]:
+    """
+    Tell which kernels one fit uses: by the probability to be on, or by weight and the test of their views.
+
+    Shapes: returns (n_kernels,).
+    """
+    if fitted.inclusion is not None:
+        on: npt.NDArray[np.bool_] = fitted.inclusion > 0.5
+        return on
+    tests = None if fitted.relevance is None else fitted.relevance.views
+    if tests is None:
+        return selected(fitted.kernel_weights)
+    views, _, _ = source.kinds()
+    names, needed = list(dict.fromkeys(views)), tests.probability < NEEDED
+    return selected(fitted.kernel_weights) & needed[[names.index(view) for view in views]]
 
 
 def shares(fitted: Fitted) -> Array:
@@ -41,6 +63,7 @@ def weight_rows(names: Sequence[str], fitted: Fitted, coverage: float, *, rounde
     mean, std = fitted.kernel_weights, fitted.weight_deviations
     low, high = fitted.weight_interval(coverage)
     shown = _shown({"weight": mean, "std": std, "low": low, "high": high}, shares(fitted), rounded=rounded)
+    shown |= _lost(None if fitted.relevance is None else fitted.relevance.kernels, rounded=rounded)
     return [
         {"kernel": names[m]} | {name: float(values[m]) for name, values in shown.items()}
         for m in np.argsort(-np.abs(mean), kind="stable")
@@ -54,15 +77,21 @@ def view_rows(views: Sequence[str], fitted: Fitted, coverage: float, *, rounded:
     low, high = fitted.sum_interval(inside, coverage)
     share, count = shares(fitted) @ inside, inside.sum(axis=0).astype(int)
     shown = _shown({"weight": fitted.kernel_weights @ inside, "low": low, "high": high}, share, rounded=rounded)
-    if fitted.relevance is not None:
-        place = [fitted.relevance.views.index(name) for name in names]
-        for column, field in _WITHOUT.items():
-            values = getattr(fitted.relevance, field)[place]
-            shown[column] = np.array([float(f"{value:.3g}") for value in values]) if rounded else values
+    shown |= _lost(None if fitted.relevance is None else fitted.relevance.views, rounded=rounded)
     return [
         {"view": names[v], "kernels": int(count[v])} | {name: float(values[v]) for name, values in shown.items()}
         for v in np.argsort(-share, kind="stable")
     ]
+
+
+def _lost(losses: Losses | None, *, rounded: bool) -> dict[str, Array]:
+    """Return columns on what is lost without kernels or views, where that is known."""
+    if losses is None:
+        return {}
+    columns = {column: getattr(losses, field) for column, field in _WITHOUT.items()}
+    if rounded:
+        return {name: np.array([float(f"{value:.3g}") for value in values]) for name, values in columns.items()}
+    return columns
 
 
 def _shown(columns: dict[str, Array], share: Array, *, rounded: bool) -> dict[str, Array]:

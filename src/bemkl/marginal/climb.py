@@ -16,7 +16,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from bemkl.arrays import Array
-from bemkl.marginal.approximation import Sites
 from bemkl.marginal.model import Look, Model
 
 Watch = Callable[[int, Array, float], bool]
@@ -119,13 +118,19 @@ def _step(model: Model, here: Place, reach: float, flat: float) -> Place:
 
 def placed(model: Model, parameters: Array, spreads: Array, look: Look) -> Place:
     """Compute the curvature and the Laplace evidence of a place. Shapes: parameters (n_parameters,)."""
-    values, vectors = np.linalg.eigh(model.curvature(parameters, look))
-    # Rounding of a large curvature may leave small negative ones, which no prior may outweigh.
-    curvature = (vectors * np.maximum(values, 0.0)) @ vectors.T + _ROUNDING * max(values[-1], 0.0) * np.eye(len(values))
+    curvature = never_negative(model.curvature(parameters, look))
     precision = curvature + np.diag(model.prior_precision(spreads))
     _, logdet = np.linalg.slogdet(precision)
     evidence = look.value + model.log_prior(parameters, spreads) - 0.5 * float(logdet)
     return Place(parameters, spreads, look, curvature, evidence)
+
+
+def never_negative(curvature: Array) -> Array:
+    """Take away what rounding of a large curvature leaves below zero, which no prior may outweigh. Shapes: (n, n)."""
+    values, vectors = np.linalg.eigh(curvature)
+    left: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    left.flat[:: len(left) + 1] += _ROUNDING * max(values[-1], 0.0)
+    return left
 
 
 def best_spreads(model: Model, here: Place) -> Array:
@@ -134,22 +139,33 @@ def best_spreads(model: Model, here: Place) -> Array:
 
     Shapes: returns (n_kinds,).
     """
-    gradient, away = here.look.gradient, here.parameters - model.start
 
     def cost(logs: Array) -> float:
-        spreads = np.exp(logs)
-        prior = model.prior_precision(spreads)
-        factor = cho_factor(here.curvature + np.diag(prior))
-        slope = gradient - prior * away
-        logdet = 2.0 * float(np.log(np.diag(factor[0])).sum())
-        # The prior is that of the place; the quadratic's maximum adds half its slope times the step there.
-        return -(model.log_prior(here.parameters, spreads) + 0.5 * float(slope @ cho_solve(factor, slope) - logdet))
+        return -quadratic(model, here, np.exp(logs))[0]
 
     ends = [(np.log(_NARROW), np.log(_WIDE))] * len(here.spreads)
     best: Array = np.exp(
         minimize(cost, np.log(here.spreads), method="L-BFGS-B", bounds=ends, options={"maxiter": 30}).x
     )
     return best
+
+
+def quadratic(model: Model, here: Place, spreads: Array) -> tuple[float, Array, Array]:
+    """
+    Integrate the quadratic over the parameters under the prior of some spreads, on a logarithmic scale.
+
+    Beside it are the step to the quadratic's maximum, and the lower Cholesky factor of its precision.
+
+    Shapes: spreads (n_kinds,); returns (n_parameters,), (n_parameters, n_parameters).
+    """
+    prior = model.prior_precision(spreads)
+    factor, _ = cho_factor(here.curvature + np.diag(prior), lower=True)
+    slope = here.look.gradient - prior * (here.parameters - model.start)
+    step: Array = cho_solve((factor, True), slope)
+    logdet = 2.0 * float(np.log(np.diag(factor)).sum())
+    # The prior is that of the place; the quadratic's maximum adds half its slope times the step there.
+    value = model.log_prior(here.parameters, spreads) + 0.5 * (float(slope @ step) - logdet)
+    return value, step, factor
 
 
 def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Array, Look]:
@@ -162,16 +178,17 @@ def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Arra
     inverse = cho_solve(cho_factor(here.curvature + np.diag(prior)), np.eye(len(prior)))
 
     settled = _CLOSE * flat / sum(unit.likelihood.n_samples for unit in model.units)
+    looking = replace(model, settled=settled)
 
-    def worth(parameters: Array, sites: tuple[Sites, ...]) -> tuple[float, Array, Look]:
-        look = model.look(parameters, sites, settled=settled)
-        away = parameters - model.start
-        return look.value - 0.5 * float(prior @ away**2), look.gradient - prior * away, look
+    def value_of(look: Look) -> float:
+        return look.value - 0.5 * float(prior @ (look.parameters - model.start) ** 2)
+
+    def gradient_of(look: Look) -> Array:
+        slope: Array = look.gradient - prior * (look.parameters - model.start)
+        return slope
 
     parameters, look = here.parameters, here.look
-    away = parameters - model.start
-    value, gradient = look.value - 0.5 * float(prior @ away**2), look.gradient - prior * away
-    length = 1.0
+    value, gradient, length = value_of(look), gradient_of(look), 1.0
     for _ in range(_MOST_TRIES):
         step = inverse @ gradient
         promised = float(gradient @ step)
@@ -179,12 +196,14 @@ def search(model: Model, here: Place, spreads: Array, flat: float) -> tuple[Arra
             break
         step *= min(1.0, _WIDEST_STEP / np.abs(step).max()) * length
         try:
-            new_value, new_gradient, new_look = worth(parameters + step, look.sites)
+            new_look = looking.look(parameters + step, look.sites)
+            new_value = value_of(new_look)
         except np.linalg.LinAlgError:
             new_value = -np.inf
         if not new_value >= value + _ENOUGH_GAIN * float(gradient @ step):
             length *= 0.3
             continue
+        new_gradient = gradient_of(new_look)
         inverse = _learned(inverse, step, gradient - new_gradient)
         parameters, value, gradient, look, length = parameters + step, new_value, new_gradient, new_look, 1.0
     return parameters, look

@@ -59,6 +59,9 @@ class Condition(Protocol):
     def residual_dense(self) -> Array:
         """Return A, shape (n_samples, n_samples)."""
 
+    def residual_inner(self, matrix: Array) -> float:
+        """Return the inner product of A with a symmetric (n_samples, n_samples) matrix."""
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A, the inverse covariance of the pseudo-observations, shape (n_samples, n)."""
 
@@ -144,6 +147,10 @@ class FullCondition:
         """Return A. Shapes: returns (n_samples, n_samples)."""
         return self.residual
 
+    def residual_inner(self, matrix: Array) -> float:
+        """Return an inner product with A. Shapes: matrix (n_samples, n_samples)."""
+        return float(np.vdot(self.residual, matrix))
+
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""
         return self.residual @ vectors
@@ -217,6 +224,11 @@ class LowRankCondition:
     def residual_dense(self) -> Array:
         """Return A. Shapes: returns (n_samples, n_samples)."""
         return self.residual_times(np.eye(len(self.precision)))
+
+    def residual_inner(self, matrix: Array) -> float:
+        """Return an inner product with A. Shapes: matrix (n_samples, n_samples)."""
+        weighted = self.precision[:, None] * self.white
+        return float(self.precision @ matrix.diagonal() - np.vdot(weighted, matrix @ weighted))
 
     def residual_times(self, vectors: Array) -> Array:
         """Multiply with A. Shapes: vectors (n_samples, n)."""

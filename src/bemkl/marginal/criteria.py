@@ -85,6 +85,7 @@ class EvidencePull:
         return matrix
 
 
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence, or its lower bound."""
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from bemkl._numerics.threads import one_pool
 from bemkl.arrays import Array
 from bemkl.marginal.climb import Climb, Watch, climb
+from bemkl.marginal.draws import log_weight_draws
 from bemkl.marginal.effects import Effects
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import (
@@ -81,7 +82,7 @@ def fit(
         sizes = _sizes(training, kernels)
         functions = make_prior(training, kernels, 1.0 / (len(sizes) * sizes))
         kinds = {"kernel": range(len(sizes))} if sparse else training.kinds
-        model = Model(
+        model = Model.of(
             units=[Unit(functions, likelihood, observed.criterion) for likelihood in observed.likelihoods],
             effects=Effects.of(kinds),
             sizes=sizes,
@@ -90,8 +91,7 @@ def fit(
         )
         found = climb(model, max_iter=max_iter, tol=tol, watch=watch)
         fitted = _fitted(training, kernels, model, found, observed)
-        views = relevance(model, found.place, [str(view) for view in training.columns], observed, fitted.output)
-        fitted = replace(fitted, relevance=views)
+        fitted = replace(fitted, relevance=relevance(model, found.place, training.columns, observed, fitted.output))
     return MarginalFit(fitted, found.evidences, found.converged, found.interrupted)
 
 
@@ -139,6 +139,8 @@ def _fitted(training: Training, kernels: SumOfKernels, model: Model, found: Clim
         weights=weights,
         design=model.effects.design,
         covariance=place.covariance(model)[n_common:, n_common:],
+        steps=log_weight_draws(model, place),
+        sizes=model.sizes,
         spreads={name: float(spread) for name, spread in zip(model.effects.names, place.spreads, strict=True)},
         bias_variance=bias,
     )

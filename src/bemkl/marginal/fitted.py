@@ -7,15 +7,11 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from bemkl.arrays import Array
 from bemkl.marginal.functions import Predictor
 from bemkl.marginal.outputs import Output, Predicted
 from bemkl.marginal.relevance import Relevance
-
-_DRAWS = 2000
-"""Draws of weights for intervals of their sums."""
 
 
 class NewKernels(Protocol):
@@ -42,11 +38,16 @@ class MarginalPosterior:
     design : ndarray of shape (n_kernels, n_effects)
         Ones where the logarithm of a weight has an effect: of its columns, its function, its scope, itself.
     covariance : ndarray of shape (n_effects, n_effects)
-        Posterior covariance of the effects.
+        Posterior covariance of the effects, under the spreads at their maximum.
     spreads : dict of str to float
         Standard deviation of each kind of effects, learned unless the prior is sparse.
     bias_variance : float
         Prior variance of the bias, learned.
+    steps : ndarray of shape (n_draws, 1 + n_effects)
+        Draws of the logarithm of what all weights have in common and of the effects, less their values at the maximum.
+        Spreads are drawn, too.
+    sizes : ndarray of shape (n_kernels,)
+        Prior variance that a weight of one gives a predictor, on average over the training samples.
     """
 
     weights: Array
@@ -54,6 +55,8 @@ class MarginalPosterior:
     covariance: Array
     spreads: dict[str, float]
     bias_variance: float
+    steps: Array
+    sizes: Array
 
     def deviation(self) -> Array:
         """
@@ -68,7 +71,7 @@ class MarginalPosterior:
 
     def interval(self, coverage: float) -> tuple[Array, Array]:
         """
-        Return central intervals of the weights, all positive; the amplitude stays as it is.
+        Return central intervals of the weights, all positive.
 
         Parameters
         ----------
@@ -82,23 +85,47 @@ class MarginalPosterior:
         high : ndarray of shape (n_kernels,)
             Upper ends.
         """
-        width = np.exp(float(ndtri(0.5 + 0.5 * coverage)) * self._effect_deviation())
-        return self.weights / width, self.weights * width
+        return central(self.draws(), coverage)
 
     def draws(self) -> Array:
         """
-        Draw weights, always the same ones.
+        Return draws of the weights, always the same ones.
 
         Returns
         -------
         ndarray of shape (n_draws, n_kernels)
             The draws.
         """
-        normal = np.random.default_rng(0).standard_normal((_DRAWS, len(self.covariance)))
-        values, vectors = np.linalg.eigh(self.covariance)
-        moved = (normal * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        drawn: Array = self.weights * np.exp(moved @ self.design.T)
+        drawn: Array = self.weights * np.exp(self.steps[:, :1] + self.steps[:, 1:] @ self.design.T)
         return drawn
+
+    def shares(self, coverage: float = 0.95, groups: npt.ArrayLike | None = None) -> tuple[Array, Array, Array]:
+        """
+        Return the shares of kernels in the prior variance of the predictor, without the bias.
+
+        That variance is a sum over the kernels with the prior "sum", so that a share says how much of a function is a
+        kernel's. With the other priors on functions it says how large a kernel is in the combination.
+
+        Parameters
+        ----------
+        coverage : float
+            Probability of the intervals.
+        groups : array_like of shape (n_groups, n_kernels), optional
+            Ones for the kernels of each group, such as a view, to have the shares of groups.
+
+        Returns
+        -------
+        share : ndarray of shape (n_kernels,) or (n_groups,)
+            The shares at the maximum.
+        low : ndarray of shape (n_kernels,) or (n_groups,)
+            Lower ends of central intervals.
+        high : ndarray of shape (n_kernels,) or (n_groups,)
+            Upper ends.
+        """
+        inside = np.eye(len(self.weights)) if groups is None else np.asarray(groups, dtype=np.float64)
+        variances = np.vstack([self.weights, self.draws()]) * self.sizes
+        shares = variances @ inside.T / variances.sum(axis=1, keepdims=True)
+        return shares[0], *central(shares[1:], coverage)
 
     def _effect_deviation(self) -> Array:
         variance = np.einsum("pq,qr,pr->p", self.design, self.covariance, self.design)
@@ -118,7 +145,7 @@ class FittedProcess:
     n_samples: int = 0  # number of training samples
     own_root: Array | None = None  # (n_basis, n_basis): of the other kernels, where nobody knows k(x, x)
     varying: Array | None = None  # (n_kernels,): the weights of these other kernels, zero elsewhere
-    relevance: Relevance | None = None  # what each view is worth, where views can be left out
+    relevance: Relevance = field(default_factory=Relevance)  # what views and kernels are worth
 
     @property
     def n_outputs(self) -> int:
@@ -155,9 +182,7 @@ class FittedProcess:
 
         Shapes: groups (n_kernels, n_groups); returns (n_groups,), (n_groups,).
         """
-        drawn = self.posterior.draws() @ groups
-        low, high = np.quantile(drawn, (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage), axis=0)
-        return low, high
+        return central(self.posterior.draws() @ groups, coverage)
 
     @property
     def never_negative(self) -> bool:
@@ -220,3 +245,9 @@ class FittedProcess:
 def _columns(predictor: Predictor, variance: Array) -> Array:
     """Repeat variances for the outputs that share them. Shapes: variance (n,); returns (n, n_outputs)."""
     return np.repeat(variance[:, None], len(predictor.intercept), axis=1)
+
+
+def central(drawn: Array, coverage: float) -> tuple[Array, Array]:
+    """Return ends of central intervals. Shapes: drawn (n_draws, n); returns (n,), (n,)."""
+    low, high = np.quantile(drawn, (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage), axis=0)
+    return low, high

@@ -66,6 +66,8 @@ class Matrix:
 
     def add_products(self, totals: Array, weights: Array, vectors: Array, *, transposed: bool = False) -> None:
         """Add products. Shapes: totals (n_sums, n_samples, n), weights (n_sums, n_kernels), vectors (n_basis, n)."""
+        if not weights[:, self.position].any():
+            return
         product = (self.values.T if transposed else self.values) @ vectors
         for total, weight in zip(totals, weights[:, self.position], strict=True):
             if weight != 0.0:

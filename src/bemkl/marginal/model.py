@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import SETTLED, Approximation, Sites, approximate
-from bemkl.marginal.criteria import Criterion
+from bemkl.marginal.criteria import Criterion, Worth
 from bemkl.marginal.effects import Effects
 from bemkl.marginal.functions import FunctionPrior, PriorAt
 from bemkl.marginal.likelihoods import Likelihood
@@ -25,7 +26,8 @@ _AMPLITUDE_DEVIATION, _BIAS_DEVIATION, _OWN_DEVIATION = 3.0, 2.0, 4.0
 _SPREAD_DEVIATION = 1.5
 """Deviation of the normal prior of the logarithm of a spread."""
 
-_AMPLITUDE, _BIAS, _OWN = 0, 1, 2
+AMPLITUDE, _BIAS, _OWN = 0, 1, 2
+"""Places of the parameters that are common to all units, and of the first one of the likelihoods."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,14 +39,32 @@ class Unit:
     criterion: Criterion
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Look:
     """What one set of parameters is worth, with the posteriors of the predictors there."""
 
-    value: float  # sum over the units of what they are judged by
-    gradient: Array  # (n_parameters,)
+    model: Model
+    parameters: Array  # (n_parameters,)
     priors: tuple[PriorAt, ...]  # one a unit
     posteriors: tuple[Approximation, ...]  # one a unit
+    worths: tuple[Worth, ...]  # one a unit
+
+    @property
+    def value(self) -> float:
+        """Sum over the units of what they are judged by."""
+        return sum(worth.value for worth in self.worths)
+
+    @lazy_property
+    def kernel_slopes(self) -> Array:
+        """Slopes of the value in the weights, the amplitude left as it is. Shapes: returns (n_kernels,)."""
+        each = zip(self.priors, self.worths, strict=True)
+        slopes: Array = np.sum([prior.gradient(worth.pull) for prior, worth in each], axis=0)
+        return slopes
+
+    @lazy_property
+    def gradient(self) -> Array:
+        """Slopes of the value, which take a pass over the kernels. Shapes: returns (n_parameters,)."""
+        return self.model.gradient(self)
 
     @property
     def sites(self) -> tuple[Sites, ...]:
@@ -64,9 +84,21 @@ class Model:
     units: Sequence[Unit]
     effects: Effects
     sizes: Array  # (n_kernels,): what each kernel is divided by, so that weights compare
+    unit_amplitude: float  # at which equal weights give predictors of variance one, averaged over the samples
     signal: float = 0.0  # expected logarithm of the predictor's variance
     spread: float = 1.0  # where spreads start
     shown: Array | float = 1.0  # (n_kernels,): zeros for kernels that are left out
+    settled: float = SETTLED  # change of the bound, a sample, at which the inner steps of a look end
+
+    @classmethod
+    def of(
+        cls, units: Sequence[Unit], effects: Effects, sizes: Array, *, signal: float = 0.0, spread: float = 1.0
+    ) -> Self:
+        """Measure the amplitude. Shapes: sizes (n_kernels,)."""
+        equal = 1.0 / (len(sizes) * sizes)
+        variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in units]
+        largest = float(np.mean(variances))
+        return cls(units, effects, sizes, 1.0 / largest if largest > 0.0 else 1.0, signal, spread)
 
     @property
     def n_kernels(self) -> int:
@@ -83,14 +115,6 @@ class Model:
     def n_common(self) -> int:
         """Number of parameters before the effects."""
         return len(self.start) - int(self.effects.design.shape[1])
-
-    @lazy_property
-    def unit_amplitude(self) -> float:
-        """Amplitude at which equal weights give predictors of variance one, averaged over the samples."""
-        equal = np.full(self.n_kernels, 1.0 / self.n_kernels) / self.sizes
-        variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in self.units]
-        largest = float(np.mean(variances))
-        return 1.0 / largest if largest > 0.0 else 1.0
 
     def prior_precision(self, spreads: Array) -> Array:
         """Precisions of the parameters' normal priors. Shapes: spreads (n_kinds,); returns (n_parameters,)."""
@@ -113,7 +137,7 @@ class Model:
 
     def amplitude(self, parameters: Array) -> float:
         """Return what combined kernels are multiplied by."""
-        return float(np.exp(parameters[_AMPLITUDE])) * self.unit_amplitude
+        return float(np.exp(parameters[AMPLITUDE])) * self.unit_amplitude
 
     def bias(self, parameters: Array) -> float:
         """Return the variance of the bias."""
@@ -131,39 +155,55 @@ class Model:
         """Return each likelihood's own parameters."""
         return [parameters[places] for _, places in self._own(parameters)]
 
-    def look(
-        self,
-        parameters: Array,
-        sites: Sequence[Sites | None],
-        weights: Array | None = None,
-        settled: float = SETTLED,
-    ) -> Look:
-        """Judge parameters, with the gradient, and with other weights where they are given."""
-        weights = self.weights(parameters) if weights is None else weights
-        amplitude, bias = self.amplitude(parameters), self.bias(parameters)
-        value, slope = 0.0, np.zeros(self.n_kernels)
-        gradient = np.zeros(len(parameters))
-        priors, posteriors = [], []
+    def variances(self, parameters: Array) -> tuple[Array, Array]:
+        """
+        Return what covariances are sums with: the kernels' coefficients, variances of the bias and of units' noise.
+
+        Last come their derivatives. Shapes: returns (n_variances,), (n_variances, n_parameters).
+        """
+        n_kernels = self.n_kernels
+        values = np.zeros(n_kernels + 1 + len(self.units))
+        values[:n_kernels] = self.amplitude(parameters) * self.weights(parameters)
+        values[n_kernels] = self.bias(parameters)
+        slopes = np.zeros((len(values), len(parameters)))
+        slopes[:n_kernels, AMPLITUDE] = values[:n_kernels] / self.units[0].prior.degree
+        slopes[:n_kernels, self.n_common :] = self.effects.design * values[:n_kernels, None]
+        slopes[n_kernels, _BIAS] = values[n_kernels]
+        for place, (unit, own) in enumerate(self._own(parameters), start=n_kernels + 1):
+            if unit.likelihood.gaussian and own.stop > own.start:
+                values[place] = slopes[place, own.start] = np.exp(parameters[own.start])
+        return values, slopes
+
+    def look(self, parameters: Array, sites: Sequence[Sites | None]) -> Look:
+        """Judge parameters, from where the sites were."""
+        weights, amplitude, bias = self.weights(parameters), self.amplitude(parameters), self.bias(parameters)
+        priors, posteriors, worths = [], [], []
         for (unit, places), start in zip(self._own(parameters), sites, strict=True):
             prior = unit.prior.at(weights, amplitude, bias)
-            found = approximate(prior.covariance, unit.likelihood, parameters[places], start, settled)
-            worth = unit.criterion.worth(found)
-            value += worth.value
-            slope += prior.gradient(worth.pull)
-            gradient[_BIAS] += 0.5 * bias * float(worth.pull.times(np.ones((unit.likelihood.n_samples, 1))).sum())
-            gradient[places] += worth.own
+            found = approximate(prior.covariance, unit.likelihood, parameters[places], start, self.settled)
             priors.append(prior)
             posteriors.append(found)
-        gradient[_AMPLITUDE] = slope @ weights / self.units[0].prior.degree
+            worths.append(unit.criterion.worth(found))
+        return Look(self, parameters, tuple(priors), tuple(posteriors), tuple(worths))
+
+    def gradient(self, look: Look) -> Array:
+        """Return the slopes where it was looked. Shapes: returns (n_parameters,)."""
+        weights, bias = self.weights(look.parameters), self.bias(look.parameters)
+        slope, gradient = look.kernel_slopes, np.zeros(len(look.parameters))
+        for (unit, places), worth in zip(self._own(look.parameters), look.worths, strict=True):
+            ones = np.ones((unit.likelihood.n_samples, 1))
+            gradient[_BIAS] += 0.5 * bias * float(worth.pull.times(ones).sum())
+            gradient[places] += worth.own
+        gradient[AMPLITUDE] = slope @ weights / self.units[0].prior.degree
         gradient[self.n_common :] = self.effects.design.T @ (slope * weights)
-        return Look(value, gradient, tuple(priors), tuple(posteriors))
+        return gradient
 
     def curvature(self, parameters: Array, look: Look) -> Array:
         """Return the curvature by the units' criteria. Shapes: returns (n_parameters, n_parameters)."""
         total = np.zeros((len(parameters), len(parameters)))
         weights, bias = self.weights(parameters), self.bias(parameters)
         changes = np.vstack([weights / self.units[0].prior.degree, (self.effects.design * weights[:, None]).T])
-        places = [_AMPLITUDE, *range(self.n_common, len(parameters)), _BIAS]
+        places = [AMPLITUDE, *range(self.n_common, len(parameters)), _BIAS]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
             noise = range(own.start, own.stop) if unit.likelihood.gaussian else range(0)
 

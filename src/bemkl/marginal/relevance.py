@@ -1,5 +1,5 @@
 r"""
-What views are worth: evidence, predictions and a test of each one against being left out.
+What views and kernels are worth: evidence, predictions and a test of each one against being left out.
 
 The test asks whether the slope of the evidence in the variance of a view, at zero, is more than chance would make it.
 Without the view, with :math:`\mathbf{S} = \mathbf{A}^{-1}` the covariance of the pseudo-observations, that slope is the
@@ -14,131 +14,142 @@ moments are matched by a gamma distribution (docs/marginal.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammaincc, ndtr
 
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation
-from bemkl.marginal.climb import Place, placed, search
+from bemkl.marginal.climb import Place, search
 from bemkl.marginal.criteria import directions
+from bemkl.marginal.information import Information
 from bemkl.marginal.model import Look, Model, Unit
 from bemkl.marginal.observed import Observed
 from bemkl.marginal.outputs import Output
 
-MOST_VIEWS = 12
-"""Views up to which each is left out once, at some factors each."""
+MOST_GROUPS = 60
+"""Views, and kernels with them, up to which each is left out: a look or two each, together about as many as a fit."""
+_MUCH = 0.5
+"""Loss of evidence, in nats, below which the first answer of the others is as good as their best one."""
 _FLAT = 0.1
 """Gain, in nats, that the others' answer may leave."""
-_RIDGE = 1e-8
-"""Share of the curvature of a nuisance that is added to it, so that copies of views do no harm."""
+_SETTLED = 1e-5
+"""Change of the bound, a sample, at which inner steps end: some thousandths of a nat do not change a test."""
+_WIDEST_ANSWER = 2.0
+"""Largest change of a parameter, all of which are logarithms, that is taken without a look."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """What each of several groups of kernels is worth, where the others may answer for it."""
+
+    evidence: Array  # (n_groups,): evidence that is lost without the group
+    loss: Array  # (n_groups,): log density of a sample, predicted by the others, that is lost without it, on average
+    loss_deviation: Array  # (n_groups,): standard error of that average
+    probability: Array  # (n_groups,): of a slope as large, or larger, if the group does not matter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relevance:
-    """What each view is worth, where the others may answer for it."""
+    """What was found out by leaving views and kernels out; None where there is one of them, or too many."""
 
-    views: tuple[str, ...]
-    evidence: Array  # (n_views,): evidence that is lost without the view
-    loss: Array  # (n_views,): log density of a sample, predicted by the others, that is lost without it, on average
-    loss_deviation: Array  # (n_views,): standard error of that average
-    probability: Array  # (n_views,): of a slope as large, or larger, if the view does not matter
+    views: Losses | None = None
+    kernels: Losses | None = None
 
 
-def relevance(model: Model, place: Place, views: Sequence[str], observed: Observed, output: Output) -> Relevance | None:
+def relevance(model: Model, place: Place, views: Sequence[Hashable], observed: Observed, output: Output) -> Relevance:
     """
-    Leave each view out in turn; None for one view, for many, or for priors that views cannot be taken from.
+    Leave each view out in turn, then each kernel; nothing for priors that kernels cannot be taken from.
 
     Shapes: views (n_kernels,), the view of each kernel.
     """
-    names = tuple(dict.fromkeys(views))
-    if not 2 <= len(names) <= MOST_VIEWS or not all(unit.prior.additive for unit in model.units):
-        return None
-    inside = (np.array(names)[:, None] == np.array(views)).astype(np.float64)
-    whole = observed.log_density(place.look.posteriors, output)
-    found = np.empty((4, len(names)))
-    for v in range(len(names)):
-        look, parameters = _without(replace(model, shown=1.0 - inside[v]), place)
-        lost = whole - observed.log_density(look.posteriors, output)
-        # The prior of the parameters belongs to what they are worth.
-        prior = [model.log_prior(at, place.spreads) for at in (place.parameters, parameters)]
-        found[:, v] = (
-            place.look.value + prior[0] - look.value - prior[1],
-            lost.mean(),
-            lost.std(ddof=1) / np.sqrt(len(lost)),
-            _probability(model, look.posteriors, inside / model.sizes, v),
-        )
-    return Relevance(names, *found)
+    names, n_kernels = list(dict.fromkeys(views)), len(views)
+    several, alike = 2 <= len(names) <= MOST_GROUPS, len(names) == n_kernels
+    apart = not alike and n_kernels >= 2 and len(names) + n_kernels <= MOST_GROUPS
+    if not (several or apart) or not all(unit.prior.additive for unit in model.units):
+        return Relevance()
+    experiment = _Experiment(model, place, observed, output, Information.of(model, place))
+    # Kernels that are alone in their views are these views.
+    of_views = experiment.losses(np.array([[view == name for view in views] for name in names])) if several else None
+    of_kernels = experiment.losses(np.eye(n_kernels, dtype=bool)) if apart else of_views if alike else None
+    return Relevance(of_views, of_kernels)
 
 
-def _without(model: Model, place: Place) -> tuple[Look, Array]:
-    """Let the parameters answer to what is left out; return what is found there. Shapes: returns (n_parameters,)."""
-    start = placed(model, place.parameters, place.spreads, model.look(place.parameters, place.look.sites))
-    parameters, look = search(model, start, place.spreads, _FLAT)
-    return look, parameters
+@dataclass(frozen=True, slots=True, eq=False)
+class _Experiment:
+    """A fit from which groups of kernels are taken away."""
+
+    model: Model
+    place: Place
+    observed: Observed
+    output: Output
+    information: Information
+
+    def losses(self, inside: npt.NDArray[np.bool_]) -> Losses:
+        """Leave each group out in turn. Shapes: inside (n_groups, n_kernels)."""
+        model, place, observed, information = self.model, self.place, self.observed, self.information
+        whole = observed.log_density(place.look.posteriors, self.output)
+        found = np.empty((4, len(inside)))
+        for g, out in enumerate(inside):
+            others = replace(model, shown=np.where(out, 0.0, 1.0), settled=_SETTLED)
+            look = _without(others, place, *information.answer(model, place, out))
+            lost = whole - observed.log_density(look.posteriors, self.output)
+            # The prior of the parameters belongs to what they are worth.
+            prior = [model.log_prior(at, place.spreads) for at in (place.parameters, look.parameters)]
+            found[:, g] = (
+                place.look.value + prior[0] - look.value - prior[1],
+                lost.mean(),
+                lost.std(ddof=1) / np.sqrt(len(lost)),
+                _probability(look, information.alone(inside / model.sizes, g)),
+            )
+        return Losses(*found)
 
 
-def _probability(model: Model, posteriors: Sequence[Approximation], weights: Array, view: int) -> float:
+def _without(model: Model, place: Place, answer: Array, curvature: Array) -> Look:
     """
-    Return how likely a slope as large is by chance.
+    Let the parameters answer to what is left out, and look on from there where much is lost.
 
-    Shapes: weights (n_views, n_kernels), what the variances of the views multiply.
+    Shapes: answer (n_parameters,), curvature (n_parameters, n_parameters).
     """
-    n = len(weights) + 2
-    slope, curvature = np.zeros(n), np.zeros((n, n))
-    seen = [_slopes(unit, posterior, weights) for unit, posterior in zip(model.units, posteriors, strict=True)]
-    for one, two, _ in seen:
-        slope += one
-        curvature += two
-    others = np.delete(np.arange(n), view)
-    inner = curvature[np.ix_(others, others)]
-    inner = inner + _RIDGE * np.diag(np.maximum(inner.diagonal(), np.finfo(np.float64).tiny))
-    instead = np.linalg.solve(inner, curvature[others, view])
-    change = np.zeros(n)
-    change[view], change[others] = 1.0, -instead
-    variance = float(change @ curvature @ change)
-    if not variance > 0.0:
+    parameters = place.parameters + answer * min(1.0, _WIDEST_ANSWER / max(np.abs(answer).max(), _WIDEST_ANSWER))
+    look = model.look(parameters, place.look.sites)
+    if place.look.value - look.value < _MUCH:
+        return look
+    start = replace(place, parameters=parameters, look=look, curvature=curvature)
+    return search(model, start, place.spreads, _FLAT)[1]
+
+
+def _probability(look: Look, change: Array) -> float:
+    """
+    Return how likely a slope along a change of the variances is by chance, that is as large.
+
+    Shapes: change (n_variances,).
+    """
+    model = look.model
+    slope, variance, third = 0.0, 0.0, 0.0
+    shared = model.units[0].prior.kernels.combine(change[: model.n_kernels]) + change[model.n_kernels]
+    for unit, posterior, noise in zip(model.units, look.posteriors, change[model.n_kernels + 1 :], strict=True):
+        matrix = shared + noise * np.eye(len(shared))
+        condition, outputs = posterior.condition, unit.likelihood.n_outputs
+        slope += 0.5 * float(np.vdot(condition.alpha, matrix @ condition.alpha)) / _scale(unit, posterior)
+        slope -= 0.5 * outputs * condition.residual_inner(matrix)
+        drawn = condition.residual_draws(directions(len(shared)))
+        along = matrix @ drawn
+        back = condition.residual_times(along)
+        variance += 0.5 * outputs * float(np.vdot(back, along)) / drawn.shape[1]
+        third += outputs * float(np.vdot(back, matrix @ back)) / drawn.shape[1]
+    return _upper_tail(slope / np.sqrt(variance), third / variance**1.5) if variance > 0.0 else 1.0
+
+
+def _scale(unit: Unit, posterior: Approximation) -> float:
+    """Return the scale of covariance and noise together, where the noise is given and so was not learned with it."""
+    if not unit.likelihood.gaussian or len(unit.likelihood.start):
         return 1.0
-    third = float(sum(cube(change) for _, _, cube in seen))
-    return _upper_tail(float(change @ slope) / np.sqrt(variance), third / variance**1.5)
-
-
-Slopes = tuple[Array, Array, Callable[[Array], float]]
-
-
-def _slopes(unit: Unit, posterior: Approximation, weights: Array) -> Slopes:
-    """
-    Return slopes of the evidence in the variances of the views, of the bias and of the noise, and their covariance.
-
-    Last comes a function that returns the third central moment of a combination of them, from a (n,) array.
-
-    Shapes: weights (n_views, n_kernels); returns (n,), (n, n).
-    """
-    condition, kernels, outputs = posterior.condition, unit.prior.kernels, unit.likelihood.n_outputs
-    noise = 1.0 / posterior.sites.precision if unit.likelihood.gaussian else np.zeros(unit.likelihood.n_samples)
-
-    def moved(combinations: Array, vectors: Array) -> Array:
-        products = kernels.products(combinations[:, : len(weights)] @ weights, vectors)
-        products += combinations[:, -2, None, None] * vectors.sum(axis=0)
-        total: Array = products + combinations[:, -1, None, None] * (noise[:, None] * vectors)
-        return total
-
-    pulls = condition.alpha @ condition.alpha.T - outputs * condition.residual_times(np.eye(len(noise)))
-    slope = 0.5 * np.array([*(weights @ kernels.inner(pulls)), pulls.sum(), pulls.diagonal() @ noise])
-    drawn = condition.residual_draws(directions(len(noise)))
-    along = moved(np.eye(len(slope)), drawn)
-    back = np.stack([condition.residual_times(each) for each in along])
-    count = drawn.shape[1] / outputs
-    curvature = 0.5 * back.reshape(len(slope), -1) @ along.reshape(len(slope), -1).T / count
-
-    def cube(change: Array) -> float:
-        there = np.tensordot(change, back, 1)
-        product = np.vdot(there, moved(change[None], there)[0])
-        return float(product) / float(count)
-
-    return slope, 0.5 * (curvature + curvature.T), cube
+    responses, alpha = posterior.sites.pull / posterior.sites.precision[:, None], posterior.condition.alpha
+    return float(np.vdot(alpha, responses)) / alpha.size
 
 
 def _upper_tail(depth: float, skewness: float) -> float:

@@ -36,7 +36,7 @@ from bemkl.kernels.specs import NAMED, KernelFunction, find_kernel
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import FeaturePredictor, FullPredictor, Predictor
 from bemkl.marginal.outputs import Classes, Labels, Output, Responses
-from bemkl.marginal.relevance import Relevance
+from bemkl.marginal.relevance import Losses
 from bemkl.registry import LIKELIHOODS, MULTICLASS, POOLED_WEIGHTS, WEIGHTS
 
 Whole = npt.NDArray[np.intp]
@@ -132,8 +132,10 @@ SHAPES: dict[type, dict[str, str]] = {
         "weights": "P > 0",
         "design": "P e",
         "covariance": "e e",
+        "steps": "r q",
+        "sizes": "P > 0",
     },
-    Relevance: {"views": "v", "evidence": "v", "loss": "v", "loss_deviation": "v >= 0", "probability": "v >= 0"},
+    Losses: {"evidence": "g", "loss": "g", "loss_deviation": "g >= 0", "probability": "g >= 0"},
     FullPredictor: {"dual": "D u", "intercept": "u", "half": "D D", "root": "D >= 0"},
     FeaturePredictor: {"dual": "D u", "intercept": "u", "features": "D D", "triangle": "f f"},
     Responses: {"noise": "L >= 0", "stretch": "L > 0"},
@@ -296,6 +298,7 @@ RELATIONS: dict[type, Callable[[Any], Any]] = {
     BankSource: lambda source: hasattr(source.bank, "groups_"),
     PrecomputedSource: _source_fits,
     FittedProcess: lambda fitted: sum(len(part.intercept) for part in fitted.predictors) == fitted.n_outputs,
+    MarginalPosterior: lambda posterior: posterior.steps.shape[1] == 1 + posterior.design.shape[1],
     FeaturePredictor: lambda predictor: len(predictor.triangle) == len(predictor.features) + 1,
     FittedBlock: lambda block: block.likelihood.n_samples == 0 and block.likelihood.n_outputs == block.n_outputs,
     FittedTask: _task_fits,

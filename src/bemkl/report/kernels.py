@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bemkl.report.markup import Section, decimals_for, escape, fixed, paragraph, percent, plural, scrolling
+from bemkl.report.markup import Section, decimals_for, escape, fixed, number, paragraph, percent, plural, scrolling
 from bemkl.report.strips import Interval, interval_strips
 from bemkl.report.subject import Subject
-from bemkl.report.weights import Row, count_certain, view_intervals, view_shares, weight_rows
+from bemkl.report.weights import Row, count_certain, view_intervals, view_rows, view_shares, weight_rows
 
 _SHOWN, _SHOWN_OF_MANY, _MOST_SETS, _MOST_VIEWS, _MOST_ROWS = 20, 8, 12, 200, 4000
 _TITLES = {
@@ -20,7 +20,12 @@ _TITLES = {
     "high": "high",
     "share": "share %",
     "inclusion": "inclusion",
+    "evidence": "evidence lost",
+    "loss": "log density lost",
+    "loss_std": "standard error",
+    "p": "p",
 }
+_TESTS = ("evidence", "loss", "loss_std", "p")
 
 
 def kernel_section(subject: Subject) -> Section:
@@ -35,7 +40,7 @@ def kernel_section(subject: Subject) -> Section:
         )
     ]
     if len(set(subject.views)) < len(subject.views):
-        parts += ["<h3>Views</h3>", _views(subject, rows)]
+        parts += ["<h3>Views</h3>", _views(subject, rows), _tests(subject)]
     parts += ["<h3>Kernels</h3>", _kernels(subject, rows)]
     parts += ["<h3>All weights</h3>", _table(subject, rows)]
     return Section("kernels", "Kernels and views", "".join(parts))
@@ -53,6 +58,27 @@ def _views(subject: Subject, rows: list[Row]) -> str:
         panels.append((label, _folded(noted, "sum of weights; share", _SHOWN_OF_MANY if several else _SHOWN, "view")))
     note = "Sum of the weights of the kernels on a view, with its 95 % interval, and the view's share. "
     return paragraph(note + _cut(len(found)), "note") + _panels(panels)
+
+
+def _tests(subject: Subject) -> str:
+    """Say what is lost without each view, where the fit has left them out."""
+    rows = view_rows(subject)
+    if "p" not in rows[0]:
+        return ""
+    head = "".join(f'<th scope="col">{_TITLES[name]}</th>' for name in ("view", *_TESTS))
+    cells = ["".join(f"<td>{number(row[name])}</td>" for name in _TESTS) for row in rows]
+    body = "".join(
+        f'<tr><th scope="row">{escape(row["view"])}</th>{numbers}</tr>'
+        for row, numbers in zip(rows, cells, strict=True)
+    )
+    caption = "What is lost without each view"
+    note = (
+        "Each view was left out in turn while all others could answer for it. Lost are evidence and, on average, log "
+        "density of a sample that is predicted by the others. p is how likely a view without influence looks as good "
+        "by chance."
+    )
+    content = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return paragraph(note, "note") + scrolling(content, caption)
 
 
 def _kernels(subject: Subject, rows: list[Row]) -> str:
@@ -108,7 +134,7 @@ def _table(subject: Subject, rows: list[Row]) -> str:
     columns = [name for name in _TITLES if name in rows[0] and (name != "class" or len(subject.weight_labels) > 1)]
     shown = sorted(rows, key=lambda row: -abs(row["weight"]))[:_MOST_ROWS]
     decimals = {name: decimals_for(row["weight"] for row in rows) for name in ("weight", "std", "low", "high")}
-    decimals |= {"share": 2, "inclusion": 3}
+    decimals |= {"share": 2, "inclusion": 3, "evidence": 1, "loss": 4, "loss_std": 4, "p": 4}
     head = "".join(_header(name, "descending" if name == "weight" else "none") for name in columns)
     body = "".join(f"<tr>{''.join(_cell(row, name, decimals) for name in columns)}</tr>" for row in shown)
     caption = (

@@ -69,6 +69,8 @@ def _explained(subject: Subject) -> str:
 def _used(subject: Subject) -> str:
     if hasattr(subject.model, "kernel_inclusion_"):
         return f"{len(subject.model.selected_kernels_)} on with a probability above one half"
+    if any(fitted.relevance is not None and fitted.relevance.views is not None for fitted in subject.fits):
+        return f"{len(subject.model.selected_kernels_)} of views with p below 0.05"
     return f"{len(subject.model.selected_kernels_)} with more than 1{NO_BREAK}% of the largest weight"
 
 

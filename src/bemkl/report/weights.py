@@ -16,10 +16,20 @@ Row = dict[str, Any]
 
 def weight_rows(subject: Subject) -> list[Row]:
     """Return the table of kernel weights."""
-    summary = subject.model.summary(_COVERAGE)
-    rows = summary.reset_index().to_dict("records") if hasattr(summary, "reset_index") else list(summary)
+    rows = _records(subject.model.summary(_COVERAGE))
     view = dict(zip(subject.model.kernel_names_, subject.views, strict=True))
     return [{"class": "", "view": view[row["kernel"]]} | row for row in rows]
+
+
+def view_rows(subject: Subject) -> list[Row]:
+    """Return the table of views."""
+    return _records(subject.model.summary(_COVERAGE, by="view"))
+
+
+def _records(summary: Any) -> list[Row]:
+    """Return the rows of a summary, whatever it is."""
+    rows: list[Row] = summary.reset_index().to_dict("records") if hasattr(summary, "reset_index") else list(summary)
+    return rows
 
 
 def view_intervals(subject: Subject, rows: list[Row]) -> dict[str, list[Interval]]:
