@@ -133,23 +133,31 @@ def _probability(look: Look, change: Array) -> float:
     shared = model.units[0].prior.kernels.combine(change[: model.n_kernels]) + change[model.n_kernels]
     for unit, posterior, noise in zip(model.units, look.posteriors, change[model.n_kernels + 1 :], strict=True):
         matrix = shared + noise * np.eye(len(shared))
-        condition, outputs = posterior.condition, unit.likelihood.n_outputs
-        slope += 0.5 * float(np.vdot(condition.alpha, matrix @ condition.alpha)) / _scale(unit, posterior)
-        slope -= 0.5 * outputs * condition.residual_inner(matrix)
+        condition, variances = posterior.condition, _variances(unit, posterior)
+        slope += 0.5 * float(np.vdot(condition.alpha, matrix @ condition.alpha))
+        slope -= 0.5 * float(variances.sum()) * condition.residual_inner(matrix)
         drawn = condition.residual_draws(directions(len(shared)))
         along = matrix @ drawn
         back = condition.residual_times(along)
-        variance += 0.5 * outputs * float(np.vdot(back, along)) / drawn.shape[1]
-        third += outputs * float(np.vdot(back, matrix @ back)) / drawn.shape[1]
+        variance += 0.5 * float(np.sum(variances**2)) * float(np.vdot(back, along)) / drawn.shape[1]
+        third += float(np.sum(variances**3)) * float(np.vdot(back, matrix @ back)) / drawn.shape[1]
     return _upper_tail(slope / np.sqrt(variance), third / variance**1.5) if variance > 0.0 else 1.0
 
 
-def _scale(unit: Unit, posterior: Approximation) -> float:
-    """Return the scale of covariance and noise together, where the noise is given and so was not learned with it."""
+def _variances(unit: Unit, posterior: Approximation) -> Array:
+    """
+    Return variances of outputs in units of the covariance, in directions in which they are independent.
+
+    They are ones where noise is learned with the covariance. Indicators of classes have a given noise, and tell of each
+    other: they sum to nothing.
+
+    Shapes: returns (n_outputs,).
+    """
     if not unit.likelihood.gaussian or len(unit.likelihood.start):
-        return 1.0
+        return np.ones(unit.likelihood.n_outputs)
     responses, alpha = posterior.sites.pull / posterior.sites.precision[:, None], posterior.condition.alpha
-    return float(np.vdot(alpha, responses)) / alpha.size
+    variances: Array = np.maximum(np.linalg.eigvalsh(alpha.T @ responses / len(alpha)), 0.0)
+    return variances
 
 
 def _upper_tail(depth: float, skewness: float) -> float:
