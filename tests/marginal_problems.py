@@ -49,7 +49,7 @@ LIKELIHOODS = {
 
 def model_of(prior, *likelihoods, **options):
     """Return a model of small units."""
-    units = [Unit(PRIORS[prior], likelihood) for likelihood in likelihoods]
+    units = [Unit(PRIORS[prior], likelihood, slice(0, len(NAMES))) for likelihood in likelihoods]
     return Model(units, EFFECTS, SIZES, **options)
 
 

@@ -36,6 +36,8 @@ class Unit:
 
     prior: FunctionPrior
     likelihood: Likelihood
+    places: slice  # where the weights of its kernels are among all: tasks have kernels of their own
+    signal: float = 0.0  # expected logarithm of the predictor's variance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,25 +62,19 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Units that share kernel weights."""
+    """Units that share what kernel weights are made of."""
 
     units: Sequence[Unit]
     effects: Effects
-    sizes: Array  # (n_kernels,): what each kernel is divided by, so that weights compare
-    signal: float = 0.0  # expected logarithm of the predictor's variance
+    sizes: Array  # (n_weights,): what each kernel is divided by, so that weights compare
     spread: float = 1.0  # where spreads start
-    shown: Array | float = 1.0  # (n_kernels,): zeros for kernels that are left out
-
-    @property
-    def n_kernels(self) -> int:
-        """Number of kernels."""
-        return len(self.sizes)
+    shown: Array | float = 1.0  # (n_weights,): zeros for kernels that are left out
 
     @lazy_property
     def start(self) -> Array:
         """Parameters to begin with: equal weights. Shapes: returns (n_parameters,)."""
         own = [unit.likelihood.start for unit in self.units]
-        return np.concatenate([[self.signal, 0.0], *own, np.zeros(self.effects.design.shape[1])])
+        return np.concatenate([[0.0, 0.0], *own, np.zeros(self.effects.design.shape[1])])
 
     @property
     def n_common(self) -> int:
@@ -86,12 +82,15 @@ class Model:
         return len(self.start) - int(self.effects.design.shape[1])
 
     @lazy_property
-    def unit_amplitude(self) -> float:
-        """Amplitude at which equal weights give predictors of variance one, averaged over the samples."""
-        equal = np.full(self.n_kernels, 1.0 / self.n_kernels) / self.sizes
-        variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in self.units]
-        largest = float(np.mean(variances))
-        return 1.0 / largest if largest > 0.0 else 1.0
+    def unit_amplitudes(self) -> list[float]:
+        """Amplitudes at which equal weights give the predictors of each unit the variance that is expected of them."""
+        found = []
+        for unit in self.units:
+            sizes = self.sizes[unit.places]
+            variances = unit.prior.at(1.0 / (len(sizes) * sizes), 1.0, 0.0).covariance.prior_variance
+            mean = float(variances.mean())
+            found.append(float(np.exp(unit.signal)) / mean if mean > 0.0 else 1.0)
+        return found
 
     def prior_precision(self, spreads: Array) -> Array:
         """Precisions of the parameters' normal priors. Shapes: spreads (n_kinds,); returns (n_parameters,)."""
@@ -106,15 +105,20 @@ class Model:
         hyper = -0.5 * float(np.sum(np.log(spreads / self.spread) ** 2)) / _SPREAD_DEVIATION**2
         return hyper + 0.5 * float(np.log(precision).sum() - precision @ away**2)
 
+    def effects_of(self, parameters: Array) -> Array:
+        """Return the effects that weights are made of. Shapes: returns (n_effects,)."""
+        return parameters[self.n_common :]
+
     def weights(self, parameters: Array) -> Array:
-        """Return kernel weights, without the amplitude. Shapes: returns (n_kernels,)."""
-        summed = self.effects.design @ parameters[self.n_common :]
-        weights: Array = self.shown * np.exp(summed) / (self.n_kernels * self.sizes)
+        """Return kernel weights, without the amplitude. Shapes: returns (n_weights,)."""
+        summed = self.effects.design @ self.effects_of(parameters)
+        n_kernels = len(self.sizes[self.units[0].places])
+        weights: Array = self.shown * np.exp(summed) / (n_kernels * self.sizes)
         return weights
 
-    def amplitude(self, parameters: Array) -> float:
-        """Return what combined kernels are multiplied by."""
-        return float(np.exp(parameters[_AMPLITUDE])) * self.unit_amplitude
+    def amplitudes(self, parameters: Array) -> list[float]:
+        """Return what the covariance of each unit is multiplied by."""
+        return [float(np.exp(parameters[_AMPLITUDE])) * unit for unit in self.unit_amplitudes]
 
     def bias(self, parameters: Array) -> float:
         """Return the variance of the bias."""
@@ -132,21 +136,19 @@ class Model:
         """Return each likelihood's own parameters."""
         return [parameters[places] for _, places in self._own(parameters)]
 
-    def look(self, parameters: Array, sites: Sequence[Sites | None], weights: Array | None = None) -> Look:
-        """Compute the bound of the evidence and its gradient, with other weights where they are given."""
-        weights = self.weights(parameters) if weights is None else weights
-        amplitude, bias = self.amplitude(parameters), self.bias(parameters)
-        value, slope = 0.0, np.zeros(self.n_kernels)
+    def look(self, parameters: Array, sites: Sequence[Sites | None]) -> Look:
+        """Compute the bound of the evidence and its gradient."""
+        weights, amplitudes, bias = self.weights(parameters), self.amplitudes(parameters), self.bias(parameters)
+        value, slope = 0.0, np.zeros(len(weights))
         gradient = np.zeros(len(parameters))
         priors, posteriors = [], []
-        for (unit, places), start in zip(self._own(parameters), sites, strict=True):
-            prior = unit.prior.at(weights, amplitude, bias)
-            found = approximate(prior.covariance, unit.likelihood, parameters[places], start)
+        for (unit, own), amplitude, start in zip(self._own(parameters), amplitudes, sites, strict=True):
+            prior = unit.prior.at(weights[unit.places], amplitude, bias)
+            found = approximate(prior.covariance, unit.likelihood, parameters[own], start)
             value += found.bound
-            here = prior.gradient(found.condition, found.sites.precision)
-            slope += here
+            slope[unit.places] += prior.gradient(found.condition, found.sites.precision)
             gradient[_BIAS] += _bias_slope(found, bias)
-            gradient[places] += found.expected.parameters
+            gradient[own] += found.expected.parameters
             priors.append(prior)
             posteriors.append(found)
         gradient[_AMPLITUDE] = slope @ weights / self.units[0].prior.degree
@@ -163,14 +165,15 @@ class Model:
         """
         total = np.zeros((len(parameters), len(parameters)))
         weights = self.weights(parameters)
-        changes = np.vstack([weights / self.units[0].prior.degree, (self.effects.design * weights[:, None]).T])
-        places = [_AMPLITUDE, *range(self.n_common, len(parameters))]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
             n_samples, condition = unit.likelihood.n_samples, posterior.condition
+            here_weights, design = weights[unit.places], self.effects.design[unit.places]
+            effects = np.flatnonzero(design.any(axis=0))
+            changes = np.vstack([here_weights / unit.prior.degree, (design[:, effects] * here_weights[:, None]).T])
             drawn = condition.residual_draws(directions(n_samples))
             moved = [prior.directions(changes, drawn)]
             moved.append(self.bias(parameters) * np.broadcast_to(drawn.sum(axis=0), (1, *drawn.shape)))
-            here = [*places, _BIAS]
+            here = [_AMPLITUDE, *(self.n_common + effects), _BIAS]
             if unit.likelihood.gaussian:
                 moved.append((drawn / posterior.sites.precision[:, None])[None])
                 here.append(own.start)
