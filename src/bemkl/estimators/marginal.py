@@ -27,29 +27,30 @@ class Marginal:
         by_evidence = FUNCTION_PRIORS | {"evidence": next(iter(FUNCTION_PRIORS.values()))}
         find("function_prior", estimator.function_prior, by_evidence)
         self._priors = tuple(FUNCTION_PRIORS) if estimator.function_prior == "evidence" else (estimator.function_prior,)
-        _refuse_others(estimator.get_params(deep=False))
+        given = estimator.get_params(deep=False)
+        _refuse_others(given)
+        self._way_out = "Pass landmarks=500, or take" if "landmarks" in given else "Take"
         self._sparse = estimator.kernel_prior == "sparse"
         self._observed = [targets.observed() for targets in tasks.targets]
         self._tasks, self._effort = tasks, effort
 
     def learn(self, samples: Sequence[Samples], rng: np.random.Generator) -> Learned:
         """Fit to training samples under each prior on functions, and keep the one with the highest evidence."""
-        for here, targets in zip(samples, self._tasks.targets, strict=True):
-            _refuse_many(here, targets.n_samples)
-            refuse_indefinite(here)
         trainings = [
             Training(here.stack, here.source.kinds()[0], observed, here.landmarks)
             for here, observed in zip(samples, self._observed, strict=True)
         ]
-        sizes = [targets.n_samples for targets in self._tasks.targets]
-        together = self._tasks.sharing != "separate"
-        groups = [trainings] if together else [[training] for training in trainings]
+        groups = [[training] for training in trainings] if self._tasks.sharing == "separate" else [trainings]
+        for group in groups:
+            self._refuse_many(group)
+        for here in samples:
+            refuse_indefinite(here)
         kinds = kinds_of(*samples[0].source.kinds())
         jobs = [(g, prior) for g in range(len(groups)) for prior in self._priors]
         found = fit_in_turn(
             [self._run(groups[g], kinds, prior) for g, prior in jobs],
             [prior if len(groups) == 1 else f"{self._tasks.names[g]}, {prior}" for g, prior in jobs],
-            [sum(sizes) if together else sizes[g] for g, _ in jobs],
+            [sum(training.stack.shape[1] for training in groups[g]) for g, _ in jobs],
             self._effort,
         )
         n = len(self._priors)
@@ -67,6 +68,16 @@ class Marginal:
             alike=alike,
         )
 
+    def _refuse_many(self, group: Sequence[Training]) -> None:
+        """Refuse samples whose matrices would not fit into memory."""
+        sizes = [training.stack.shape[1] for training in group if training.landmarks is None]
+        squares = sum(size**2 for size in sizes)
+        if squares > _MOST_SAMPLES**2:
+            raise ValueError(
+                f"X: the marginal posterior of {sum(sizes)} samples would take {6 * 8 * squares / 2**30:.0f} GB "
+                f'without landmarks. {self._way_out} posterior="mean_field".'
+            )
+
     def _run(
         self, group: Sequence[Training], kinds: Mapping[str, Sequence[Hashable]], prior: str
     ) -> Callable[[Any], MarginalFit]:
@@ -83,16 +94,6 @@ class Marginal:
             )
 
         return run
-
-
-def _refuse_many(samples: Samples, n_samples: int) -> None:
-    """Refuse samples whose matrices would not fit into memory."""
-    if samples.landmarks is None and n_samples > _MOST_SAMPLES:
-        size = 6 * 8 * n_samples**2 / 2**30
-        raise ValueError(
-            f"X: the marginal posterior of {n_samples} samples would take {size:.0f} GB without landmarks. "
-            'Pass landmarks=500, or take posterior="mean_field".'
-        )
 
 
 def _refuse_others(given: Mapping[str, Any]) -> None:
