@@ -1,11 +1,15 @@
 """Tasks with the marginal posterior, as users see them."""
 
+import signal
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, KernelBank, KernelSpec, load_model, save_model
+from bemkl.exceptions import ConvergenceWarning
+from bemkl.marginal import climb
 
 RNG = np.random.default_rng(0)
 BANK = KernelBank(
@@ -157,3 +161,21 @@ def test_progress_names_separate_tasks(capsys):
     tasks(sharing="separate", verbose=2).fit(X, MIXED)
     shown = "".join(capsys.readouterr())
     assert all(f"{name}, sum" in shown for name in X)
+
+
+def test_an_interrupt_ends_tasks_that_have_not_begun_after_a_step(monkeypatch):
+    steps, step = [], climb._step
+
+    def interrupted(*arguments):
+        if not steps:
+            signal.raise_signal(signal.SIGINT)
+        steps.append(arguments)
+        return step(*arguments)
+
+    monkeypatch.setattr(climb, "_step", interrupted)
+    with pytest.warns(ConvergenceWarning, match="the fit was interrupted after 1 iterations in 3 of 3 runs") as caught:
+        model = tasks(sharing="separate").fit(X, MIXED)
+    assert caught[0].filename == __file__
+    assert len(steps) == 3
+    assert not model.converged_
+    assert len(model.predict(X)["a"]) == 25

@@ -75,12 +75,16 @@ def fit_problems(
             look(iteration, lambda: state.weights.moments(0).mean, bound)
             return stopped.is_set()
 
-        with _range_explained():
-            return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
+        return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
 
     # The number of BLAS threads is this thread's business: those of the runs might come and go, or not be listened to.
     one = one_pool(max(problem.n_rows for problem in problems))
-    with one, FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
+    with (
+        one,
+        FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress,
+        _interrupts_to(stopped),
+        _range_explained(),
+    ):
         workers = min(effective_n_jobs(effort.n_jobs), len(jobs))
         results = _in_turn(work, len(jobs), stopped) if workers == 1 else _at_once(work, len(jobs), stopped, workers)
     best = []
@@ -124,7 +128,11 @@ def fit_in_turn(
     """
     stopped = Event()
     results = []
-    with FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
+    with (
+        FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress,
+        _interrupts_to(stopped),
+        _range_explained(),
+    ):
         for run, label, size in zip(runs, labels, sizes, strict=True):
             look = progress.watch(label, size)
 
@@ -132,8 +140,7 @@ def fit_in_turn(
                 look(step, lambda: weights, bound)
                 return stopped.is_set()
 
-            with _range_explained():
-                results.append(run(watch))
+            results.append(run(watch))
     _warn(results, effort)
     return results
 

@@ -23,7 +23,7 @@ class MeanField:
             raise ValueError(f'predictive: expected "exact" or "paper", got {estimator.predictive!r}.')
         self._fits, self._effort = [targets.fits() for targets in tasks.targets], effort
         # Tasks may have their weights in common, and so may the classes of one set of samples.
-        pooled = tasks.sharing == "pooled" or any(fits.pooled for fits in self._fits)
+        pooled = tasks.sharing == "pooled" or self._fits[0].pooled
         self._together = pooled or tasks.sharing == "shared"
         self._names = self._fits[0].names if len(self._fits) == 1 else list(tasks.names)
         pool_prior = gamma_prior("pool_prior", estimator.pool_prior) if pooled else None
