@@ -184,6 +184,7 @@ def _learned(inverse: Array, step: Array, change: Array) -> Array:
     along = float(step @ change)
     if along <= 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(change)):
         return inverse
-    left = np.eye(len(step)) - np.outer(step, change) / along
-    updated: Array = left @ inverse @ left.T + np.outer(step, step) / along
+    moved = inverse @ change
+    cross = np.outer(step, moved)
+    updated: Array = inverse - (cross + cross.T) / along + np.outer(step, step) * (1.0 + change @ moved / along) / along
     return updated

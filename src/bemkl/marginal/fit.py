@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bemkl._numerics.threads import one_pool
 from bemkl.arrays import Array
-from bemkl.marginal.climb import Climb, Watch, climb
+from bemkl.marginal.climb import Place, Watch, climb
 from bemkl.marginal.effects import TASK, Effects, across_tasks
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import (
@@ -89,9 +89,10 @@ def fit(
     with one_pool(max(size for held in kernels for size in held.shape[1:])), np.errstate(all="ignore"):
         model = _model(tasks, kernels, kinds, make_prior, sparse=sparse, pooled=pooled)
         found = climb(model, max_iter=max_iter, tol=tol, watch=watch)
+        posteriors = _posteriors(model, found.place, _places(kernels))
         fitted = [
-            _fitted(task, held, model, found, places)
-            for task, held, places in zip(tasks, kernels, _places(kernels), strict=True)
+            _fitted(task, held, model, found.place, places, posterior)
+            for task, held, places, posterior in zip(tasks, kernels, _places(kernels), posteriors, strict=True)
         ]
         if len(tasks) == 1:
             views = [str(view) for view in tasks[0].columns]
@@ -159,35 +160,61 @@ def _sizes(training: Training, kernels: SumOfKernels) -> Array:
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
-def _fitted(training: Training, kernels: SumOfKernels, model: Model, found: Climb, places: slice) -> FittedProcess:
-    """Put together what predictions and summaries of a task need, with the amplitude of all tasks in the weights."""
-    place, effects = found.place, model.effects
-    parameters, degree = place.parameters, model.units[0].prior.degree
-    design, of_task = effects.design[places], effects.of_kind(TASK)
-    # What all kernels of a task have in common says how large its predictors are, and not how its weights compare.
-    size = (design[:, of_task] @ model.effects_of(parameters)[of_task])[0]
-    amplitudes = np.array(model.amplitudes(parameters))
-    amplitude = np.exp(np.log(amplitudes).mean())
-    weights = amplitude ** (1.0 / degree) * np.exp(-size) * model.weights(parameters)[places]
-    kept = design.any(axis=0) & ~of_task
-    bias = model.bias(parameters)
+def _size(model: Model, parameters: Array, places: slice) -> float:
+    """Return the logarithm that only the weights of one task have in common: how large its predictors are."""
+    of_task = model.effects.of_kind(TASK)
+    size: Array = model.effects.design[places][:, of_task] @ model.effects_of(parameters)[of_task]
+    return float(size[0])
+
+
+def _amplitude(model: Model, parameters: Array) -> float:
+    """Return the amplitude that all tasks have in common."""
+    return float(np.exp(np.log(model.amplitudes(parameters)).mean()))
+
+
+def _posteriors(model: Model, place: Place, of_tasks: Sequence[slice]) -> list[MarginalPosterior]:
+    """Describe the weights of each task, with the common amplitude in them and without the size of its predictors."""
+    parameters, effects = place.parameters, model.effects
+    covariance = place.covariance(model)[model.n_common :, model.n_common :]
+    root = _amplitude(model, parameters) ** (1.0 / model.units[0].prior.degree)
+    spreads = {name: float(spread) for name, spread in zip(effects.names, place.spreads, strict=True)}
+    found = []
+    for places in of_tasks:
+        design = effects.design[places]
+        kept = design.any(axis=0) & ~effects.of_kind(TASK)
+        found.append(
+            MarginalPosterior(
+                weights=root * np.exp(-_size(model, parameters, places)) * model.weights(parameters)[places],
+                design=design[:, kept],
+                covariance=covariance[np.ix_(kept, kept)],
+                spreads=spreads,
+                bias_variance=model.bias(parameters),
+            )
+        )
+    return found
+
+
+def _fitted(
+    training: Training,
+    kernels: SumOfKernels,
+    model: Model,
+    place: Place,
+    places: slice,
+    posterior: MarginalPosterior,
+) -> FittedProcess:
+    """Put together what predictions and summaries of a task need."""
+    parameters, weights = place.parameters, posterior.weights
     here = [u for u, unit in enumerate(model.units) if unit.places == places]
-    posteriors = [place.look.posteriors[u] for u in here]
+    found = [place.look.posteriors[u] for u in here]
+    size = np.exp(model.units[0].prior.degree * _size(model, parameters, places)) / _amplitude(model, parameters)
     predictors = [
         model.units[u]
-        .prior.at(weights, float(amplitudes[u] / amplitude * np.exp(degree * size)), bias)
-        .predictor(posterior.condition)
-        for u, posterior in zip(here, posteriors, strict=True)
+        .prior.at(weights, float(size * model.amplitudes(parameters)[u]), posterior.bias_variance)
+        .predictor(approximation.condition)
+        for u, approximation in zip(here, found, strict=True)
     ]
-    posterior = MarginalPosterior(
-        weights=weights,
-        design=design[:, kept],
-        covariance=place.covariance(model)[model.n_common :, model.n_common :][np.ix_(kept, kept)],
-        spreads={name: float(spread) for name, spread in zip(effects.names, place.spreads, strict=True)},
-        bias_variance=bias,
-    )
     own = model.own(parameters)
-    output = training.observed.output(posteriors, [own[u] for u in here])
+    output = training.observed.output(found, [own[u] for u in here])
     duals = np.concatenate([predictor.dual.T for predictor in predictors])
     diagonal, varying, own_root = _own_of(training, kernels, weights)
     return FittedProcess(
