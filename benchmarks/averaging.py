@@ -76,17 +76,18 @@ def model_of(problem: Split, prior: str, observed: Observed) -> Model:
     """Put the model together as an estimator does."""
     functions, columns = zip(*(name.split(" on ") for name in problem.names), strict=True)
     kinds = kinds_of(columns, functions, [column != "all features" for column in columns])
-    training = Training(DenseStack(problem.train), columns, kinds)
+    training = Training(DenseStack(problem.train), columns, observed)
     kernels, sizes = training.kernels(), np.ones(len(columns))
     make = find("function_prior", prior, FUNCTION_PRIORS)
-    units = [Unit(make(training, kernels, sizes / len(sizes)), likelihood) for likelihood in observed.likelihoods]
-    return Model(units, Effects.of(kinds), sizes, signal=observed.signal, spread=COMMON_SPREAD)
+    prior, places = make(training, kernels, sizes / len(sizes)), slice(0, len(sizes))
+    units = [Unit(prior, seen, observed.criterion, places, observed.signal) for seen in observed.likelihoods]
+    return Model.of(units, Effects.of(kinds), sizes, spread=COMMON_SPREAD)
 
 
 def densities(model: Model, found: Climb, drawn: np.ndarray, observed: Observed, problem: Split) -> np.ndarray:
     """Return log densities of new targets for each draw, calibrated and plain, shape (2, n_draws, n_new)."""
     sites, rows = found.place.look.sites, []
-    output = observed.output(found, model.own(found.place.parameters))
+    output = observed.output(found.place.look.posteriors, model.own(found.place.parameters))
     for parameters in drawn:
         look, weights = model.look(parameters, sites), model.weights(parameters)
         predictor, cross = look.priors[0].predictor(look.posteriors[0].condition), np.tensordot(weights, problem.new, 1)

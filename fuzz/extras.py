@@ -80,6 +80,8 @@ def _other_order(session: Session) -> None:
         return  # factors of few digits depend on the order, and what is left of constant kernels is their rounding
     if not simple or not {"landmarks", "n_init"}.isdisjoint(case["options"]) or "form of y" in case["odd"]:
         return
+    if case["options"].get("posterior") == "'marginal'":
+        return  # it has no plain iteration
     session.ask("[V0[::-1], Y[::-1]]", "backwards")
     for name, plain in (("straight", "V0, Y"), ("other", "*backwards")):
         session.ask("__import__('sklearn').base.clone(model).set_params(acceleration=None, max_iter=3)", name)

@@ -63,7 +63,10 @@ VALUES: dict[str, Values] = {
 }
 """Values of each parameter: usual, extreme and odd ones."""
 
-_OF_MEAN_FIELD = ("weights", "kernel_prior", "multiclass", "unlabeled", "predictive", "n_init", "warm_start")
+_OF_MEAN_FIELD = (
+    *("weights", "kernel_prior", "multiclass", "unlabeled", "predictive", "n_init", "warm_start"),
+    *("sample_prior", "bias_prior", "noise_prior", "pool_prior", "intermediate_std", "margin", "acceleration"),
+)
 ALWAYS = ("max_iter",)
 """Parameters that are never left alone: a case should not take long."""
 

@@ -128,7 +128,7 @@ def weights_under(model, spreads):
 
     def weights_of(z):
         parameters = np.clip(model.start + deviation * z, -FARTHEST, FARTHEST)
-        return np.sqrt(model.amplitude(parameters)) * model.weights(parameters), model.bias(parameters)
+        return np.sqrt(model.amplitudes(parameters)[0]) * model.weights(parameters), model.bias(parameters)
 
     scale = np.zeros(len(deviation))
     scale[:2] = 2.0 / deviation[:2]

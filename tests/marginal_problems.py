@@ -52,9 +52,12 @@ LIKELIHOODS = {
 CLASSES = ObservedClasses(np.digitize(PREDICTOR, [-0.5, 0.5]), 3)
 
 
-def model_of(prior, *likelihoods, criterion=None, **options):
+def model_of(prior, *likelihoods, criterion=None, signal=0.0, **options):
     """Return a model of small units."""
-    units = [Unit(PRIORS[prior], likelihood, criterion or Evidence()) for likelihood in likelihoods]
+    units = [
+        Unit(PRIORS[prior], likelihood, criterion or Evidence(), slice(0, len(NAMES)), signal)
+        for likelihood in likelihoods
+    ]
     return Model.of(units, EFFECTS, SIZES, **options)
 
 
@@ -63,8 +66,8 @@ def labels_model(kernels, names, sign):
     functions, columns = zip(*(name.split(" on ") for name in names), strict=True)
     effects = Effects.of(kinds_of(columns, functions, [column != "all features" for column in columns]))
     held = SumOfKernels.of(DenseStack(kernels), columns)
-    unit = Unit(SampleWeights.independent(held), Probit(sign), Evidence())
-    return Model.of([unit], effects, held.diagonals.mean(axis=1), signal=1.0, spread=0.5)
+    unit = Unit(SampleWeights.independent(held), Probit(sign), Evidence(), slice(0, len(names)), 1.0)
+    return Model.of([unit], effects, held.diagonals.mean(axis=1), spread=0.5)
 
 
 def somewhere(model, seed=0):

@@ -39,6 +39,10 @@ MODELS = {
     "processes": (lambda: BEMKLClassifier("precomputed", posterior="marginal").fit(KERNELS, Y), KERNELS[:3]),
     "features": (lambda: BEMKLClassifier(posterior="marginal", landmarks=6, random_state=0).fit(X, Y > 0), X[:3]),
     "tasks": (lambda: BEMKLMultiTask(bank(scaling="spherical"), tol=1e-3).fit(X, X[:, 0], task=TASKS), X[:3]),
+    "processes of tasks": (
+        lambda: BEMKLMultiTask(bank(), sharing="pooled", posterior="marginal").fit(X, X[:, 0], task=TASKS),
+        X[:3],
+    ),
 }
 # What differs from these in its parameters or in what is around it.
 MORE_MODELS = MODELS | {

@@ -11,7 +11,16 @@ from sklearn.datasets import load_iris
 from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, kernels, load_model, save_model
 from bemkl.commands.settings import MODEL_OPTIONS, Settings
 from bemkl.exceptions import ModelFileError
-from bemkl.registry import BANKS, LIKELIHOODS, MULTICLASS, POOLED_WEIGHTS, WEIGHTS, find
+from bemkl.registry import (
+    BANKS,
+    FUNCTION_PRIORS,
+    LIKELIHOODS,
+    MULTICLASS,
+    POOLED_WEIGHTS,
+    POSTERIORS,
+    WEIGHTS,
+    find,
+)
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -24,7 +33,8 @@ def test_every_name_stands_for_something(known):
 
 @pytest.mark.parametrize("estimator", [BEMKLClassifier, BEMKLRegressor, BEMKLMultiTask])
 def test_estimators_name_them(estimator):
-    for parameter, known in (("weights", WEIGHTS), ("multiclass", MULTICLASS)):
+    choices = {"weights": WEIGHTS, "multiclass": MULTICLASS, "posterior": POSTERIORS}
+    for parameter, known in (choices | {"function_prior": {**FUNCTION_PRIORS, "evidence": ""}}).items():
         if parameter in inspect.signature(estimator).parameters:
             line = re.search(rf"^    {parameter} : (.*)$", estimator.__doc__, re.MULTILINE)[1]
             assert re.findall(r'"(\w+)"', line) == list(known)

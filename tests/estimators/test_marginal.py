@@ -215,6 +215,15 @@ def test_too_few_steps_are_a_warning():
         ({"predictive": "paper"}, LABELS, "predictive: the marginal posterior knows 'exact'"),
         ({"warm_start": True}, LABELS, "warm_start: the marginal posterior knows False"),
         ({"n_init": 2}, LABELS, "n_init: the marginal posterior knows 1"),
+        (
+            {"sample_prior": (10.0, 0.1)},
+            LABELS,
+            r"sample_prior: the .* no such parameter, .* default, \(1.0, 1.0\)",
+        ),
+        ({"bias_prior": "sparse"}, LABELS, "bias_prior: the marginal posterior has no such parameter, got 'sparse'"),
+        ({"intermediate_std": 0.1}, LABELS, "intermediate_std: the marginal posterior has no such parameter, got 0.1"),
+        ({"margin": 0.0}, LABELS, "margin: the marginal posterior has no such parameter, got 0.0"),
+        ({"acceleration": None}, LABELS, "acceleration: the marginal posterior has no such parameter, got None"),
         ({"multiclass": "ovr"}, THREE, 'multiclass: the marginal posterior knows "shared"'),
         ({"unlabeled": 2}, THREE, "unlabeled: the marginal posterior learns from labelled samples"),
         ({"posterior": "map"}, LABELS, "posterior: expected one of mean_field, marginal"),
@@ -223,6 +232,13 @@ def test_too_few_steps_are_a_warning():
 def test_what_it_does_not_know_is_refused(options, y, message):
     with pytest.raises(ValueError, match=message):
         BEMKLClassifier(BANK, **({"posterior": "marginal"} | options)).fit(X, y)
+
+
+def test_other_spellings_of_what_nobody_chose_are_taken():
+    """The command line writes defaults in its own way."""
+    spelt = {"sample_prior": "dense", "bias_prior": "dense", "intermediate_std": 1, "margin": np.float32(1.0)}
+    one, other = (classifier(**options).fit(X, LABELS) for options in ({}, spelt))
+    assert one.lower_bound_ == other.lower_bound_
 
 
 def test_indefinite_kernels_are_refused_by_name():

@@ -14,7 +14,7 @@ def classes_model(prior):
 
 
 def covariance_at(model, parameters):
-    at = model.units[0].prior.at(model.weights(parameters), model.amplitude(parameters), model.bias(parameters))
+    at = model.units[0].prior.at(model.weights(parameters), model.amplitudes(parameters)[0], model.bias(parameters))
     features = getattr(at.covariance, "features", None)
     return at.covariance.values if features is None else features @ features.T
 

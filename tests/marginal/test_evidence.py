@@ -60,7 +60,7 @@ class TestDerivatives:
         residual = look.posteriors[0].condition.residual_times(np.eye(N))
 
         def covariance(at):
-            prior_at = model.units[0].prior.at(model.weights(at), model.amplitude(at), model.bias(at))
+            prior_at = model.units[0].prior.at(model.weights(at), model.amplitudes(at)[0], model.bias(at))
             features = getattr(prior_at.covariance, "features", None)
             matrix = prior_at.covariance.values if features is None else features @ features.T
             own = model.own(at)[0]

@@ -60,7 +60,7 @@ def log_loss(positive, sign):
 def test_probabilities_given_the_weights_are_those_of_sampling(fitted):
     """Intermediate outputs change the unit of scores alone, so e has to be longer by as much."""
     problem, model, place, _ = fitted
-    weights = np.sqrt(model.amplitude(place.parameters)) * model.weights(place.parameters)
+    weights = np.sqrt(model.amplitudes(place.parameters)[0]) * model.weights(place.parameters)
     e, zeta = NOISE * weights, NOISE**2 * model.bias(place.parameters)
     with_outputs = replace(problem, deviation=np.sqrt((NOISE**2 - 1.0) / (e @ e)))
     drawn = sample_given_weights(with_outputs, e, zeta, np.random.default_rng(0), sweeps=600)

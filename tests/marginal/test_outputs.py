@@ -4,10 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from marginal_problems import EQUAL, KERNELS, N
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 
 from bemkl import BEMKLClassifier
+from bemkl.marginal.functions import SumOfProcesses
 from bemkl.marginal.observed import ObservedLabels, _partners
 from bemkl.marginal.outputs import Classes, Labels, Responses, indicators
 
@@ -60,6 +62,20 @@ def test_deviations_are_stretched_to_hold_what_was_left_out():
     assert_allclose(stretch, 2.0, rtol=0.05)
     few = Responses.calibrated(np.ones(1), errors[:5]).stretch[0]
     assert 0.8 < few < 1.5
+
+
+def test_a_large_bias_takes_no_digits_from_small_kernels():
+    """Samples say what the bias is, so that its variance hardly matters; alone they are predicted as among others."""
+    observed = np.full(N, 1e15), np.zeros((N, 1))
+    variances = []
+    for bias in (1.0, 1e3):
+        prior = SumOfProcesses(KERNELS).at(1e-8 * EQUAL, 1.0, bias)
+        predictor = prior.predictor(prior.covariance.condition(*observed))
+        cross, own = KERNELS.combine(1e-8 * EQUAL), 1e-8 * (EQUAL @ KERNELS.diagonals)
+        variances.append(predictor.variance(cross, own))
+        assert_allclose(predictor.variance(cross[:1], own[:1]), variances[-1][:1], rtol=1e-6)
+    assert_allclose(*variances, rtol=1e-6)
+    assert 0.0 < variances[0].max() <= 1.001e-15  # no more than the noise leaves
 
 
 def test_what_was_thought_impossible_has_a_finite_log_density():

@@ -15,7 +15,7 @@ from bemkl.estimators.fitted import Fitted, Moments
 from bemkl.estimators.fitting import Effort
 from bemkl.estimators.leaving_out import LeftOut, left_out
 from bemkl.estimators.parameters import factor_tolerance, generator, probability_of
-from bemkl.estimators.posteriors import Learned, MakeWay, Samples, Targets
+from bemkl.estimators.posteriors import Learned, MakeWay, Samples, Targets, Tasks
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, used, view_rows, weight_intervals, weight_rows
 from bemkl.kernels import DenseStack, KernelStack, stack_kernels
@@ -161,7 +161,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Fit the chosen posterior; nothing of this estimator changes."""
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
         make_way: MakeWay = find("posterior", self.posterior, POSTERIORS)
-        way = make_way(self, targets, effort)
+        way = make_way(self, Tasks([targets]), effort)
         tolerance = factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)
         X = self._check_form(X)
@@ -179,7 +179,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if rows is None:
             refuse_asymmetry(source.names, stack)
         samples = Samples(source, stack, rows)
-        return samples, way.learn(samples, rng)
+        return samples, way.learn([samples], rng)
 
     def _keep(self, X: Any, samples: Samples, learned: Learned, offset: Array, scale: Array) -> None:
         """Take over what was learned; decisions are the model's outputs times scale plus offset."""

@@ -75,17 +75,16 @@ def fit_problems(
             look(iteration, lambda: state.weights.moments(0).mean, bound)
             return stopped.is_set()
 
-        try:
-            return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
-        except (FloatingPointError, np.linalg.LinAlgError) as error:
-            raise ValueError(
-                f"X, y: the fit has left the range of floating point: {error} Standardise the columns, or take "
-                "kernels and priors that are less extreme."
-            ) from error
+        return ascend(problems[p], state, rng=generator, max_iter=effort.max_iter, tol=effort.tol, watch=watch)
 
     # The number of BLAS threads is this thread's business: those of the runs might come and go, or not be listened to.
     one = one_pool(max(problem.n_rows for problem in problems))
-    with one, FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
+    with (
+        one,
+        FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress,
+        _interrupts_to(stopped),
+        _range_explained(),
+    ):
         workers = min(effective_n_jobs(effort.n_jobs), len(jobs))
         results = _in_turn(work, len(jobs), stopped) if workers == 1 else _at_once(work, len(jobs), stopped, workers)
     best = []
@@ -115,29 +114,47 @@ class Run(Protocol):
         """Whether it was stopped from outside."""
 
 
-def fit_one(run: Callable[[Callable[[int, Array, float], bool]], RunT], label: str, size: int, effort: Effort) -> RunT:
+def fit_in_turn(
+    runs: Sequence[Callable[[Callable[[int, Array, float], bool]], RunT]],
+    labels: Sequence[str],
+    sizes: Sequence[int],
+    effort: Effort,
+) -> list[RunT]:
     """
-    Do one run that looks after itself, with progress, and with an end after the step that it is in on an interrupt.
+    Do runs that look after themselves one after the other, with progress.
 
-    The run calls what it is given after each step, with its number, the kernel weights and the bound.
+    A run calls what it is given after each step, with its number, the kernel weights and the bound. On an interrupt it
+    ends after the step that it is in, and runs that have not begun end after their first.
     """
     stopped = Event()
-    with FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress, _interrupts_to(stopped):
-        look = progress.watch(label, size)
+    results = []
+    with (
+        FitProgress(effort.verbose, effort.max_iter, effort.tol) as progress,
+        _interrupts_to(stopped),
+        _range_explained(),
+    ):
+        for run, label, size in zip(runs, labels, sizes, strict=True):
+            look = progress.watch(label, size)
 
-        def watch(step: int, weights: Array, bound: float) -> bool:
-            look(step, lambda: weights, bound)
-            return stopped.is_set()
+            def watch(step: int, weights: Array, bound: float, look: Any = look) -> bool:
+                look(step, lambda: weights, bound)
+                return stopped.is_set()
 
-        try:
-            result = run(watch)
-        except (FloatingPointError, np.linalg.LinAlgError) as error:
-            raise ValueError(
-                f"X, y: the fit has left the range of floating point: {error} Standardise the columns, or take "
-                "kernels and priors that are less extreme."
-            ) from error
-    _warn([result], effort)
-    return result
+            results.append(run(watch))
+    _warn(results, effort)
+    return results
+
+
+@contextmanager
+def _range_explained() -> Iterator[None]:
+    """Say in a sentence what numbers without digits come from."""
+    try:
+        yield
+    except (FloatingPointError, np.linalg.LinAlgError) as error:
+        raise ValueError(
+            f"X, y: the fit has left the range of floating point: {error} Standardise the columns, or take "
+            "kernels and priors that are less extreme."
+        ) from error
 
 
 @contextmanager

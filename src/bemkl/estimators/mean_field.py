@@ -9,38 +9,48 @@ import numpy as np
 
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import find_strategies, gamma_prior, read_priors
-from bemkl.estimators.posteriors import Learned, Samples, Targets, joined
+from bemkl.estimators.posteriors import Learned, Samples, Tasks, joined
 from bemkl.inference import Block, Posterior, Problem, fitted_block
 from bemkl.inference.state import check_fit
 
 
 class MeanField:
-    """Mean-field fits, one a likelihood, or one of all in which weights are pooled."""
+    """Mean-field fits, one a likelihood, or one of all in which weights are shared or pooled."""
 
-    def __init__(self, estimator: Any, targets: Targets, effort: Effort) -> None:
-        if estimator.predictive not in ("exact", "paper"):
+    def __init__(self, estimator: Any, tasks: Tasks, effort: Effort) -> None:
+        given = estimator.get_params(deep=False)
+        if given.get("predictive", "exact") not in ("exact", "paper"):
             raise ValueError(f'predictive: expected "exact" or "paper", got {estimator.predictive!r}.')
-        self._fits, self._effort = targets.fits(), effort
-        pool_prior = gamma_prior("pool_prior", estimator.pool_prior) if self._fits.pooled else None
+        self._fits, self._effort = [targets.fits() for targets in tasks.targets], effort
+        # Tasks may have their weights in common, and so may the classes of one set of samples.
+        pooled = tasks.sharing == "pooled" or self._fits[0].pooled
+        self._together = pooled or tasks.sharing == "shared"
+        self._names = self._fits[0].names if len(self._fits) == 1 else list(tasks.names)
+        pool_prior = gamma_prior("pool_prior", estimator.pool_prior) if pooled else None
         self._strategies = find_strategies(estimator.weights, estimator.acceleration, pool_prior=pool_prior)
         self._priors = read_priors(estimator)
-        self._given = getattr(estimator, "posterior_", None) if estimator.warm_start else None
+        self._given = getattr(estimator, "posterior_", None) if given.get("warm_start", False) else None
 
-    def learn(self, samples: Samples, rng: np.random.Generator) -> Learned:
-        """Fit to training samples."""
-        blocks = [Block(samples.stack, likelihood, landmarks=True) for likelihood in self._fits.likelihoods]
-        groups = [blocks] if self._fits.pooled else [[block] for block in blocks]
+    def learn(self, samples: Sequence[Samples], rng: np.random.Generator) -> Learned:
+        """Fit to one set of training samples or several."""
+        blocks = [
+            Block(here.stack, likelihood, landmarks=True)
+            for here, fits in zip(samples, self._fits, strict=True)
+            for likelihood in fits.likelihoods
+        ]
+        groups = [blocks] if self._together else [[block] for block in blocks]
         problems = [Problem(group, self._priors, **self._strategies) for group in groups]
-        names = ["fit"] if self._fits.pooled else self._fits.names
+        names = ["fit"] if self._together else self._names
         results = fit_problems(problems, names, self._starts(problems), self._effort, rng)
         fitted = [fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks))]
         posteriors = tuple(result.state.posterior() for result in results)
         return Learned(
-            names=tuple(self._fits.names),
+            names=tuple(self._names),
             fitted=tuple(fitted),
             posterior=posteriors[0] if len(posteriors) == 1 else posteriors,
             lower_bounds=joined([result.lower_bounds for result in results]),
             converged=all(result.converged for result in results),
+            alike=self._together and self._strategies["weights"].shared,
         )
 
     def _starts(self, problems: Sequence[Problem]) -> Sequence[Posterior | None]:

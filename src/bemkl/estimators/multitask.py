@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from bemkl.arrays import Array, explained, finite_array
-from bemkl.estimators.fitting import Effort, fit_problems
-from bemkl.estimators.labels import class_probabilities, encode_labels, share_of_labels
-from bemkl.estimators.parameters import (
-    factor_tolerance,
-    find_strategies,
-    gamma_prior,
-    generator,
-    probability_of,
-    read_priors,
-)
-from bemkl.estimators.responses import explained_share, normalised
-from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry
+from bemkl.arrays import Array, explained
+from bemkl.estimators.fitted import Moments
+from bemkl.estimators.fitting import Effort
+from bemkl.estimators.labels import class_probabilities, share_of_labels
+from bemkl.estimators.parameters import factor_tolerance, gamma_prior, generator, probability_of
+from bemkl.estimators.posteriors import Learned, MakeWay, Samples, Tasks
+from bemkl.estimators.responses import explained_share
+from bemkl.estimators.sources import check_kernels, fit_source, refuse_asymmetry
 from bemkl.estimators.summary import weight_intervals
-from bemkl.estimators.tasks import FittedTask, check_task_types, places_of_tasks, refuse_other_kernels, split_tasks
-from bemkl.inference import Block, Gaussian, Prediction, Probit, Problem, fitted_block
-from bemkl.inference.protocols import AnyLikelihood
+from bemkl.estimators.tasks import (
+    FittedTask,
+    Parts,
+    Reading,
+    check_task_types,
+    places_of_tasks,
+    read_targets,
+    refuse_other_kernels,
+    split_tasks,
+)
 from bemkl.kernels import KernelBank, default_bank
+from bemkl.registry import POSTERIORS, find
 
 _SHARING = ("shared", "pooled", "separate")
 
@@ -44,11 +46,16 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ----------
     kernels : KernelBank or None
         Kernels, fitted to the samples of each task. None takes a small bank that suits the samples.
+    posterior : {"mean_field", "marginal"}
+        The paper's posterior, or the one with the sample weights integrated out, as for `BEMKLClassifier`; this one
+        learns how large the predictors of each task are, and of pooled weights how alike those of tasks are.
+    function_prior : {"sum", "kernel", "samples", "evidence"}
+        What the marginal posterior takes predictors for, as for `BEMKLClassifier`.
     sharing : {"shared", "pooled", "separate"}
         Whether tasks share the kernel weights, have their own around common ones, or have nothing in common.
     pool_prior : {"dense", "sparse"} or (float, float)
         Prior of the precisions of tasks' weights around the common ones, for ``sharing="pooled"``: the larger the
-        scale, the more alike.
+        scale, the more alike. The marginal posterior has none.
     task_types : {"auto", "regression", "classification"} or dict
         What the tasks are, one for all or one a task. "auto" takes numbers with fractions for responses.
     kernel_prior : {"dense", "sparse"} or (float, float)
@@ -95,13 +102,13 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     kernel_weights_std_ : ndarray of the same shape
         Their standard deviations.
     lower_bound_ : float
-        Exact lower bound of the evidence.
+        Exact lower bound of the evidence; Laplace's approximation of it for the marginal posterior.
     n_iter_ : int
         Number of iterations.
     converged_ : bool
         Whether the bound settled.
-    posterior_ : Posterior or tuple of Posterior
-        The posterior; one a task where they are separate.
+    posterior_ : Posterior, MarginalPosterior or tuple of these
+        The posterior; one a task where they are separate, and of the marginal one also where they are pooled.
 
     Examples
     --------
@@ -119,6 +126,8 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self,
         kernels: KernelBank | None = None,
         *,
+        posterior: str = "mean_field",
+        function_prior: str = "sum",
         sharing: str = "shared",
         pool_prior: Any = (1.0, 1.0),
         task_types: Any = "auto",
@@ -140,6 +149,8 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         n_jobs: int | None = None,
     ) -> None:
         self.kernels = kernels
+        self.posterior = posterior
+        self.function_prior = function_prior
         self.sharing = sharing
         self.pool_prior = pool_prior
         self.task_types = task_types
@@ -180,54 +191,28 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         if self.sharing not in _SHARING:
             raise ValueError(f"sharing: expected one of {', '.join(_SHARING)}; got {self.sharing!r}.")
-        check_kernels(self.kernels)
-        effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
-        pool_prior = gamma_prior("pool_prior", self.pool_prior)
-        pooled = self.sharing == "pooled"
-        strategies = find_strategies(self.weights, self.acceleration, pool_prior=pool_prior if pooled else None)
-        priors, tolerance = read_priors(self), factor_tolerance(self.factor_tol)
-        rng = generator(self.random_state)
+        gamma_prior("pool_prior", self.pool_prior)
         parts = split_tasks(X, y, task)
         check_task_types(self.task_types, list(parts))
-        bank = default_bank(next(iter(parts.values()))[0]) if self.kernels is None else self.kernels
-        sources: list[Source] = []
-        blocks, readings = [], []
-        for name, (samples, targets) in parts.items():
-            if len(targets) < 2:
-                raise ValueError(f"y: expected at least two targets of task {name!r}, got {len(targets)}.")
-            source, stack, _ = fit_source(bank, None, samples, rng, tolerance)
-            if sources:
-                refuse_other_kernels(name, source.names, sources[0].names)
-            refuse_asymmetry(source.names, stack)
-            likelihood, classes, offset, scale = self._likelihood(name, targets)
-            sources.append(source)
-            blocks.append(Block(stack, likelihood))
-            readings.append((classes, offset, scale))
-        groups = [[block] for block in blocks] if self.sharing == "separate" else [blocks]
-        problems = [Problem(group, priors, **strategies) for group in groups]
-        labels = [str(name) for name in parts] if self.sharing == "separate" else ["fit"]
-        results = fit_problems(problems, labels, [None] * len(problems), effort, rng)
-        fitted = [fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks))]
+        readings = [self._read(name, targets) for name, (_, targets) in parts.items()]
+        samples, learned = self._learn(parts, readings)
         self.tasks_ = list(parts)
         # No dict: saved files know few kinds of keys, and lists hold names of any kind.
         self._fitted_tasks = [
-            FittedTask(source, block, *reading)
-            for source, block, reading in zip(sources, fitted, readings, strict=True)
+            FittedTask(here.source, fitted, reading.classes, reading.offset, reading.scale)
+            for here, fitted, reading in zip(samples, learned.fitted, readings, strict=True)
         ]
-        self.kernel_names_ = list(sources[0].names)
-        posteriors = tuple(result.state.posterior() for result in results)
-        self.posterior_ = posteriors[0] if len(results) == 1 else posteriors
-        self.n_iter_ = max(result.n_iter for result in results)
-        self.converged_ = all(result.converged for result in results)
+        self.kernel_names_ = list(samples[0].source.names)
+        self.posterior_ = learned.posterior
+        self.n_iter_ = len(learned.lower_bounds)
+        self.converged_ = learned.converged
         # Dividing responses by a scale adds its logarithm to their log density, once a response.
-        sizes = zip(blocks, readings, strict=True)
-        shrunk = sum(block.likelihood.n_samples * np.log(scale) for block, (_, _, scale) in sizes)
-        self.lower_bound_ = float(sum(result.lower_bound for result in results) - shrunk)
-        one = self.sharing == "shared" and strategies["weights"].shared
-        means = np.array([block.weights.mean for block in fitted])
-        deviations = np.sqrt([block.weights.covariance.diagonal() for block in fitted])
-        self.kernel_weights_ = means[0] if one else means
-        self.kernel_weights_std_ = deviations[0] if one else deviations
+        shrunk = sum(reading.targets.n_samples * np.log(reading.scale) for reading in readings)
+        self.lower_bound_ = float(learned.lower_bounds[-1] - shrunk)
+        means = np.array([fitted.kernel_weights for fitted in learned.fitted])
+        deviations = np.array([fitted.weight_deviations for fitted in learned.fitted])
+        self.kernel_weights_ = means[0] if learned.alike else means
+        self.kernel_weights_std_ = deviations[0] if learned.alike else deviations
         return self
 
     def predict(self, X: Any, task: Any = None) -> Any:
@@ -349,31 +334,43 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             one=self.kernel_weights_.ndim == 1,
         )
 
-    def _likelihood(
-        self, name: Hashable, targets: npt.NDArray[Any]
-    ) -> tuple[AnyLikelihood, npt.NDArray[Any] | None, float, float]:
-        """Return the likelihood of one task, its classes, and what its responses were shifted and divided by."""
+    def _read(self, name: Hashable, targets: npt.NDArray[Any]) -> Reading:
+        """Read the targets of one task."""
+        if len(targets) < 2:
+            raise ValueError(f"y: expected at least two targets of task {name!r}, got {len(targets)}.")
         kind = self.task_types.get(name, "auto") if isinstance(self.task_types, Mapping) else self.task_types
         noise = gamma_prior("noise_prior", self.noise_prior)
         try:
-            if kind == "auto":
-                with explained("y", "Pass a label or a number for each sample."):
-                    kind = "regression" if type_of_target(targets).startswith("continuous") else "classification"
-            if kind == "regression":
-                values, offset, scale = normalised(finite_array("y", targets)[:, None], normalise=self.normalize_y)
-                return Gaussian(values, noise=noise), None, float(offset[0]), float(scale[0])
-            classes, signs, _ = encode_labels(type(self).__name__, targets, False)
+            return read_targets(targets, kind, margin=self.margin, noise=noise, normalise=self.normalize_y)
         except ValueError as error:
             raise ValueError(f"task {name!r}: {error}") from None
-        return Probit(signs, margin=self.margin), classes, 0.0, 1.0
+
+    def _learn(self, parts: Parts, readings: Sequence[Reading]) -> tuple[list[Samples], Learned]:
+        """Fit the chosen posterior; nothing of this estimator changes."""
+        effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
+        make_way: MakeWay = find("posterior", self.posterior, POSTERIORS)
+        tasks = Tasks([reading.targets for reading in readings], tuple(map(str, parts)), self.sharing)
+        way = make_way(self, tasks, effort)
+        tolerance = factor_tolerance(self.factor_tol)
+        check_kernels(self.kernels)
+        rng = generator(self.random_state)
+        bank = default_bank(next(iter(parts.values()))[0]) if self.kernels is None else self.kernels
+        samples: list[Samples] = []
+        for name, (rows, _) in parts.items():
+            source, stack, _ = fit_source(bank, None, rows, rng, tolerance)
+            if samples:
+                refuse_other_kernels(name, source.names, samples[0].source.names)
+            refuse_asymmetry(source.names, stack)
+            samples.append(Samples(source, stack, None))
+        return samples, way.learn(samples, rng)
 
     def _find(self, name: Hashable) -> FittedTask:
         if name not in self.tasks_:
             raise ValueError(f"task: {name!r} was not there in training, where the tasks were {self.tasks_}.")
         return self._fitted_tasks[self.tasks_.index(name)]
 
-    def _moments(self, here: FittedTask, samples: Any) -> list[Prediction]:
-        return [here.fitted.predict(stack.dense()) for stack in here.source.blocks(samples)]
+    def _moments(self, here: FittedTask, samples: Any) -> list[Moments]:
+        return [here.fitted.moments(stack.dense(), "exact") for stack in here.source.blocks(samples)]
 
     def _probability(self, name: Hashable, samples: Any) -> Array:
         here = self._find(name)

@@ -31,6 +31,15 @@ class Targets(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Tasks:
+    """What was observed of one set of samples or several, and what their kernel weights have in common."""
+
+    targets: Sequence[Targets]  # one a set
+    names: tuple[str, ...] = ("fit",)  # what to call them
+    sharing: str = "separate"  # "shared" weights, "pooled" ones around common ones, or "separate" ones
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Samples:
     """Training samples as their kernels."""
 
@@ -48,19 +57,20 @@ class Learned:
     posterior: Any  # what users see as `posterior_`
     lower_bounds: Array  # (n_iter,): bound of the evidence, or evidence, after each iteration
     converged: bool
+    alike: bool  # whether all fits have the same kernel weights
 
 
 class Way(Protocol):
     """A posterior with its settings, before it meets samples."""
 
-    def learn(self, samples: Samples, rng: np.random.Generator) -> Learned:
-        """Fit to training samples."""
+    def learn(self, samples: Sequence[Samples], rng: np.random.Generator) -> Learned:
+        """Fit to one set of training samples or several."""
 
 
 class MakeWay(Protocol):
     """What is registered of a posterior."""
 
-    def __call__(self, estimator: Any, targets: Targets, effort: Effort) -> Way:
+    def __call__(self, estimator: Any, tasks: Tasks, effort: Effort) -> Way:
         """Read an estimator's parameters, and refuse those that mean nothing."""
 
 

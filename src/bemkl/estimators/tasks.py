@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.multiclass import type_of_target
 
 from bemkl.alignment import aligned_to, aligned_views
-from bemkl.arrays import explained, refuse_unread
-from bemkl.estimators.labels import is_missing
+from bemkl.arrays import explained, finite_array, refuse_unread
+from bemkl.distributions import Gamma
+from bemkl.estimators.fitted import Fitted
+from bemkl.estimators.labels import encode_labels, is_missing
+from bemkl.estimators.multiclass import Labels, LabelTargets
+from bemkl.estimators.posteriors import Targets
+from bemkl.estimators.responses import ResponseTargets, normalised
 from bemkl.estimators.sources import Source
-from bemkl.inference import FittedBlock
 from bemkl.kernels.views import count_samples, is_views
 
 Parts = dict[Hashable, tuple[Any, npt.NDArray[Any]]]
@@ -24,10 +29,20 @@ class FittedTask:
     """What one task keeps of a fit."""
 
     source: Source  # its kernels
-    fitted: FittedBlock  # its part of the posterior
+    fitted: Fitted  # its part of the posterior
     classes: npt.NDArray[Any] | None  # its classes; None for a regression
     offset: float  # what was taken off its responses
     scale: float  # what they were divided by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What the targets of a task say."""
+
+    targets: Targets
+    classes: npt.NDArray[Any] | None  # its classes; None for a regression
+    offset: float = 0.0  # what was taken off its responses
+    scale: float = 1.0  # what they were divided by
 
 
 def take_rows(X: Any, rows: npt.NDArray[np.intp]) -> Any:
@@ -138,3 +153,15 @@ def refuse_other_kernels(name: Hashable, found: Sequence[str], expected: Sequenc
             f"X: the kernels of task {name!r} are {here}; those of the first task are {there}. "
             "Give all tasks the same columns or views, in the same order."
         )
+
+
+def read_targets(values: npt.NDArray[Any], kind: str, *, margin: float, noise: Gamma, normalise: bool) -> Reading:
+    """Read responses or labels of a task. Shapes: values (n_samples,)."""
+    if kind == "auto":
+        with explained("y", "Pass a label or a number for each sample."):
+            kind = "regression" if type_of_target(values).startswith("continuous") else "classification"
+    if kind == "regression":
+        responses, offset, scale = normalised(finite_array("y", values)[:, None], normalise=normalise)
+        return Reading(ResponseTargets(responses, noise), None, float(offset[0]), float(scale[0]))
+    classes, signs, _ = encode_labels("BEMKLMultiTask", values, False)
+    return Reading(LabelTargets(Labels(classes, signs, False, margin), "shared"), classes)

@@ -19,7 +19,7 @@ from bemkl.arrays import Array
 from bemkl.marginal.model import Look, Model
 
 Watch = Callable[[int, Array, float], bool]
-"""Looks on: number of the step, (n_kernels,) weights and evidence in; whether to stop out."""
+"""Looks on: number of the step, (n_kernels,) weights of the first task and evidence in; whether to stop out."""
 
 _MOST_TRIES = 12
 """Steps that a search for parameters tries, those that are not taken included."""
@@ -83,7 +83,7 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
     here = _step(model, placed(model, model.start, spreads, look), 0.0, flat)
     evidences = [here.evidence]
     reach, converged = _FARTHEST, False
-    interrupted = watch is not None and watch(1, model.weights(here.parameters), here.evidence)
+    interrupted = watch is not None and watch(1, model.weights(here.parameters)[model.units[0].places], here.evidence)
     while len(evidences) < max_iter and not (converged or interrupted):
         there = _step(model, here, reach, flat)
         gain, moved = there.evidence - here.evidence, np.abs(np.log(there.spreads / here.spreads)).max(initial=0.0)
@@ -94,7 +94,7 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
         converged = not enough or (gain < 0.0 and moved < _SAME)
         # A quadratic that promised too much holds less far away.
         reach = 0.3 * moved if gain < 0.0 else _FARTHEST
-        seen = len(evidences), model.weights(here.parameters), here.evidence
+        seen = len(evidences), model.weights(here.parameters)[model.units[0].places], here.evidence
         interrupted = watch is not None and watch(*seen)
     here = _settled(model, here)
     return Climb(here, (*evidences[:-1], here.evidence), converged, interrupted and not converged)
@@ -214,6 +214,7 @@ def _learned(inverse: Array, step: Array, change: Array) -> Array:
     along = float(step @ change)
     if along <= 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(change)):
         return inverse
-    left = np.eye(len(step)) - np.outer(step, change) / along
-    updated: Array = left @ inverse @ left.T + np.outer(step, step) / along
+    moved = inverse @ change
+    cross = np.outer(step, moved)
+    updated: Array = inverse - (cross + cross.T) / along + np.outer(step, step) * (1.0 + change @ moved / along) / along
     return updated

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array
 
+TASK = "task"
+"""The kind of effects that all kernels of a task have in common."""
 _MOST_SINGLE = 60
 """Kernels up to which each has an effect of its own beside those that it shares."""
 
@@ -53,6 +55,11 @@ class Effects:
         design = np.hstack(columns) if columns else np.empty((n_kernels, 0))
         return cls(design, np.array(kind, dtype=np.intp), tuple(names))
 
+    def of_kind(self, name: str) -> npt.NDArray[np.bool_]:
+        """Tell which effects are of a kind. Shapes: returns (n_effects,)."""
+        found: npt.NDArray[np.bool_] = np.array(self.names, dtype=object)[self.kind] == name
+        return found
+
 
 def kinds_of(columns: Sequence[str], functions: Sequence[str], single: Sequence[bool]) -> dict[str, Sequence[Hashable]]:
     """
@@ -66,3 +73,22 @@ def kinds_of(columns: Sequence[str], functions: Sequence[str], single: Sequence[
     if len(columns) <= _MOST_SINGLE or not told_apart:
         kinds["kernel"] = range(len(columns))
     return kinds
+
+
+def across_tasks(
+    kinds: Mapping[str, Sequence[Hashable]], n_tasks: int, *, pooled: bool
+) -> dict[str, Sequence[Hashable]]:
+    """
+    Return what kernels of all tasks have in common, task after task, given what those of each task have.
+
+    The kind "task" is how large the predictors of a task are. Pooled tasks have effects of their own besides: on what
+    kernels are on or, where that is the same for all, on each kernel. Its spread says how much tasks differ.
+    """
+    n_kernels = len(next(iter(kinds.values())))
+    across: dict[str, Sequence[Hashable]] = {name: [*values] * n_tasks for name, values in kinds.items()}
+    across[TASK] = [task for task in range(n_tasks) for _ in range(n_kernels)]
+    if pooled:
+        name = "columns" if len(set(kinds.get("columns", ()))) > 1 else "kernel"
+        values = kinds.get(name, range(n_kernels))
+        across[f"{name} by task"] = [(task, value) for task in range(n_tasks) for value in values]
+    return across

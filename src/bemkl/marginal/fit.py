@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from bemkl._numerics.threads import one_pool
 from bemkl.arrays import Array
-from bemkl.marginal.climb import Climb, Watch, climb
+from bemkl.marginal.climb import Place, Watch, climb
 from bemkl.marginal.draws import log_weight_draws
-from bemkl.marginal.effects import Effects
+from bemkl.marginal.effects import TASK, Effects, across_tasks
 from bemkl.marginal.fitted import FittedProcess, MarginalPosterior
 from bemkl.marginal.functions import (
     FunctionPrior,
@@ -34,11 +34,11 @@ COMMON_SPREAD = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Training:
-    """Training kernels with what is known of them."""
+    """Training samples, those of one task: their kernels, and what was observed."""
 
     stack: KernelsOneByOne  # kernels between samples and basis points
     columns: Sequence[Hashable]  # what each kernel is on
-    kinds: Mapping[str, Sequence[Hashable]]  # what kernels may have in common
+    observed: Observed
     landmarks: npt.NDArray[np.intp] | None = None  # samples that are basis points; None for all
 
     def kernels(self) -> SumOfKernels:
@@ -48,9 +48,9 @@ class Training:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalFit:
-    """A fitted process, and how it was found."""
+    """Fitted processes, and how they were found."""
 
-    fitted: FittedProcess
+    fitted: tuple[FittedProcess, ...]  # one a task
     evidences: tuple[float, ...]
     converged: bool
     interrupted: bool
@@ -66,33 +66,70 @@ class MarginalFit:
         return np.array(self.evidences)
 
 
+MakePrior = Callable[[Training, SumOfKernels, Array], FunctionPrior]
+
+
 def fit(
-    training: Training,
-    observed: Observed,
-    make_prior: Callable[[Training, SumOfKernels, Array], FunctionPrior],
+    tasks: Sequence[Training],
+    kinds: Mapping[str, Sequence[Hashable]],
+    make_prior: MakePrior,
     *,
     sparse: bool,
+    pooled: bool = False,
     max_iter: int,
     tol: float | None,
     watch: Watch | None = None,
 ) -> MarginalFit:
-    """Learn kernel weights by their evidence, and keep what predictions need."""
-    kernels = training.kernels()
-    with one_pool(max(kernels.shape[1:])), np.errstate(all="ignore"):
-        sizes = _sizes(training, kernels)
-        functions = make_prior(training, kernels, 1.0 / (len(sizes) * sizes))
-        kinds = {"kernel": range(len(sizes))} if sparse else training.kinds
-        model = Model.of(
-            units=[Unit(functions, likelihood, observed.criterion) for likelihood in observed.likelihoods],
-            effects=Effects.of(kinds),
-            sizes=sizes,
-            signal=observed.signal,
-            spread=FREE_SPREAD if sparse else COMMON_SPREAD,
-        )
+    """
+    Learn kernel weights of one task or several by their evidence, and keep what predictions need.
+
+    Kinds say what kernels may have in common, and are the same for all tasks. Tasks have one set of weights, or each
+    its own around common ones where they are pooled.
+    """
+    kernels = [task.kernels() for task in tasks]
+    with one_pool(max(size for held in kernels for size in held.shape[1:])), np.errstate(all="ignore"):
+        model = _model(tasks, kernels, kinds, make_prior, sparse=sparse, pooled=pooled)
         found = climb(model, max_iter=max_iter, tol=tol, watch=watch)
-        fitted = _fitted(training, kernels, model, found, observed)
-        fitted = replace(fitted, relevance=relevance(model, found.place, training.columns, observed, fitted.output))
-    return MarginalFit(fitted, found.evidences, found.converged, found.interrupted)
+        posteriors = _posteriors(model, found.place, _places(kernels))
+        fitted = [
+            _fitted(task, held, model, found.place, places, posterior)
+            for task, held, places, posterior in zip(tasks, kernels, _places(kernels), posteriors, strict=True)
+        ]
+        if len(tasks) == 1:
+            worth = relevance(model, found.place, tasks[0].columns, tasks[0].observed, fitted[0].output)
+            fitted = [replace(fitted[0], relevance=worth)]
+    return MarginalFit(tuple(fitted), found.evidences, found.converged, found.interrupted)
+
+
+def _model(
+    tasks: Sequence[Training],
+    kernels: Sequence[SumOfKernels],
+    kinds: Mapping[str, Sequence[Hashable]],
+    make_prior: MakePrior,
+    *,
+    sparse: bool,
+    pooled: bool,
+) -> Model:
+    """Join the units of all tasks; a kernel is divided by the same number in all of them."""
+    sizes = np.mean([_sizes(task, held) for task, held in zip(tasks, kernels, strict=True)], axis=0)
+    units = []
+    for task, held, places in zip(tasks, kernels, _places(kernels), strict=True):
+        prior = make_prior(task, held, 1.0 / (len(sizes) * sizes))
+        seen = task.observed
+        units += [Unit(prior, likelihood, seen.criterion, places, seen.signal) for likelihood in seen.likelihoods]
+    kinds = {"kernel": range(len(sizes))} if sparse else kinds
+    return Model.of(
+        units=units,
+        effects=Effects.of(across_tasks(kinds, len(tasks), pooled=pooled)),
+        sizes=np.tile(sizes, len(tasks)),
+        spread=FREE_SPREAD if sparse else COMMON_SPREAD,
+    )
+
+
+def _places(kernels: Sequence[SumOfKernels]) -> list[slice]:
+    """Return where the weights of each task are among all."""
+    n_kernels = kernels[0].shape[0]
+    return [slice(t * n_kernels, (t + 1) * n_kernels) for t in range(len(kernels))]
 
 
 def sum_of_processes(training: Training, kernels: SumOfKernels, equal: Array) -> FunctionPrior:
@@ -124,27 +161,64 @@ def _sizes(training: Training, kernels: SumOfKernels) -> Array:
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
-def _fitted(training: Training, kernels: SumOfKernels, model: Model, found: Climb, observed: Observed) -> FittedProcess:
-    """Put together what predictions and summaries need, with the amplitude in the weights."""
-    place, n_common = found.place, model.n_common
-    degree = model.units[0].prior.degree
-    root = model.amplitude(place.parameters) ** (1.0 / degree)
-    weights = root * model.weights(place.parameters)
-    bias = model.bias(place.parameters)
+def _size(model: Model, parameters: Array, places: slice) -> float:
+    """Return the logarithm that only the weights of one task have in common: how large its predictors are."""
+    of_task = model.effects.of_kind(TASK)
+    size: Array = model.effects.design[places][:, of_task] @ model.effects_of(parameters)[of_task]
+    return float(size[0])
+
+
+def _amplitude(model: Model, parameters: Array) -> float:
+    """Return the amplitude that all tasks have in common."""
+    return float(np.exp(np.log(model.amplitudes(parameters)).mean()))
+
+
+def _posteriors(model: Model, place: Place, of_tasks: Sequence[slice]) -> list[MarginalPosterior]:
+    """Describe the weights of each task, with the common amplitude in them and without the size of its predictors."""
+    parameters, effects = place.parameters, model.effects
+    covariance = place.covariance(model)[model.n_common :, model.n_common :]
+    steps = log_weight_draws(model, place)
+    root = _amplitude(model, parameters) ** (1.0 / model.units[0].prior.degree)
+    spreads = {name: float(spread) for name, spread in zip(effects.names, place.spreads, strict=True)}
+    found = []
+    for places in of_tasks:
+        design = effects.design[places]
+        kept = design.any(axis=0) & ~effects.of_kind(TASK)
+        found.append(
+            MarginalPosterior(
+                weights=root * np.exp(-_size(model, parameters, places)) * model.weights(parameters)[places],
+                design=design[:, kept],
+                covariance=covariance[np.ix_(kept, kept)],
+                steps=steps[:, np.concatenate([[True], kept])],
+                sizes=model.sizes[places],
+                spreads=spreads,
+                bias_variance=model.bias(parameters),
+            )
+        )
+    return found
+
+
+def _fitted(
+    training: Training,
+    kernels: SumOfKernels,
+    model: Model,
+    place: Place,
+    places: slice,
+    posterior: MarginalPosterior,
+) -> FittedProcess:
+    """Put together what predictions and summaries of a task need."""
+    parameters, weights = place.parameters, posterior.weights
+    here = [u for u, unit in enumerate(model.units) if unit.places == places]
+    found = [place.look.posteriors[u] for u in here]
+    size = np.exp(model.units[0].prior.degree * _size(model, parameters, places)) / _amplitude(model, parameters)
     predictors = [
-        unit.prior.at(weights, 1.0, bias).predictor(approximation.condition)
-        for unit, approximation in zip(model.units, place.look.posteriors, strict=True)
+        model.units[u]
+        .prior.at(weights, float(size * model.amplitudes(parameters)[u]), posterior.bias_variance)
+        .predictor(approximation.condition)
+        for u, approximation in zip(here, found, strict=True)
     ]
-    posterior = MarginalPosterior(
-        weights=weights,
-        design=model.effects.design,
-        covariance=place.covariance(model)[n_common:, n_common:],
-        steps=log_weight_draws(model, place),
-        sizes=model.sizes,
-        spreads={name: float(spread) for name, spread in zip(model.effects.names, place.spreads, strict=True)},
-        bias_variance=bias,
-    )
-    output = observed.output(found, model.own(place.parameters))
+    own = model.own(parameters)
+    output = training.observed.output(found, [own[u] for u in here])
     duals = np.concatenate([predictor.dual.T for predictor in predictors])
     diagonal, varying, own_root = _own_of(training, kernels, weights)
     return FittedProcess(

@@ -13,6 +13,9 @@ from bemkl.marginal.functions import Predictor
 from bemkl.marginal.outputs import Output, Predicted
 from bemkl.marginal.relevance import Relevance
 
+_FARTHEST = 500.0
+"""Most that the logarithm of a weight moves in a draw: beyond, an interval has no end worth a number."""
+
 
 class NewKernels(Protocol):
     """Kernels between new samples and basis points."""
@@ -96,7 +99,8 @@ class MarginalPosterior:
         ndarray of shape (n_draws, n_kernels)
             The draws.
         """
-        drawn: Array = self.weights * np.exp(self.steps[:, :1] + self.steps[:, 1:] @ self.design.T)
+        steps = self.steps[:, :1] + self.steps[:, 1:] @ self.design.T
+        drawn: Array = self.weights * np.exp(np.clip(steps, -_FARTHEST, _FARTHEST))
         return drawn
 
     def shares(self, coverage: float = 0.95, groups: npt.ArrayLike | None = None) -> tuple[Array, Array, Array]:

@@ -97,7 +97,7 @@ class SumOfProcesses:
         """Return the prior with weights. Shapes: weights (n_kernels,)."""
         values = self.kernels.combine(amplitude * weights)
         values += bias
-        return SumAt(self.kernels, amplitude, bias, FullCovariance(values))
+        return SumAt(self.kernels, weights, amplitude, bias, FullCovariance(values))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +105,7 @@ class SumAt:
     """`SumOfProcesses` with its weights."""
 
     kernels: SumOfKernels
+    weights: Array  # (n_kernels,)
     amplitude: float
     bias: float
     covariance: FullCovariance
@@ -119,29 +120,45 @@ class SumAt:
 
     def predictor(self, condition: FullCondition) -> FullPredictor:
         """Return what predictions need."""
-        alpha = condition.alpha
+        alpha, root = condition.alpha, condition.root
+        inner = self.kernels.combine(self.amplitude * self.weights) * root
+        inner *= root[:, None]
+        inner.flat[:: len(inner) + 1] += 1.0
+        triangle = Cholesky.of(inner, "predictor", overwrite=True).factor
         intercept = self.bias * alpha.sum(axis=0)
-        return FullPredictor(
-            self.amplitude * alpha, intercept, condition.half.values, condition.root, self.amplitude, self.bias
-        )
+        return FullPredictor(self.amplitude * alpha, intercept, triangle, root, self.amplitude, self.bias)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FullPredictor:
-    """`Predictor` whose basis points are all training samples."""
+    r"""
+    `Predictor` whose basis points are all training samples.
+
+    Variances are those of the kernels, given the bias, and what the uncertain bias adds,
+
+    .. math:: \kappa - \|\mathbf{w}\|^2 + \frac{(1 - \mathbf{v}^\top\mathbf{w})^2}{1/\zeta + \|\mathbf{v}\|^2},
+              \qquad \mathbf{w} = \mathbf{L}^{-1}\mathbf{R}^{1/2}\mathbf{k},
+              \quad \mathbf{v} = \mathbf{L}^{-1}\mathbf{R}^{1/2}\mathbf{1}
+
+    with :math:`\mathbf{LL}^\top = \mathbf{I} + \mathbf{R}^{1/2}\mathbf{CR}^{1/2}` of the covariance without the bias.
+    """
 
     dual: Array  # (n_basis, n_outputs)
     intercept: Array  # (n_outputs,)
-    half: Array  # (n_basis, n_basis): inverse of the lower factor of I + R^½ C R^½
+    triangle: Array  # (n_basis, n_basis): the factor L
     root: Array  # (n_basis,): roots of the precisions R
     amplitude: float
     bias: float
 
     def variance(self, cross: Array, own: Array) -> Array:
         """Return variances. Shapes: cross (n_new, n_basis), own (n_new,)."""
-        white = ((self.amplitude * cross + self.bias) * self.root) @ self.half.T
-        variance: Array = self.amplitude * own + self.bias - np.vecdot(white, white)
-        return np.maximum(variance, 0.0)
+        scaled = self.root[:, None] * (self.amplitude * cross).T
+        white = solve_triangular(self.triangle, scaled, lower=True, check_finite=False)
+        level = solve_triangular(self.triangle, self.root, lower=True, check_finite=False)
+        # The bias comes apart: a large one would leave the difference of the kernels' variances no digits.
+        left = np.maximum(self.amplitude * own - np.square(white).sum(axis=0), 0.0)
+        variance: Array = left + self.bias * (1.0 - level @ white) ** 2 / (1.0 + self.bias * (level @ level))
+        return variance
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,7 +49,7 @@ class Information:
             found = {judge: judge.curvature(posterior, along) for judge in {_EVIDENCE, unit.criterion}}
             covariance[here] += found[_EVIDENCE]
             curvature[here] += found[unit.criterion]
-        slope = place.look.kernel_slopes / model.amplitude(place.parameters)
+        slope = place.look.kernel_slopes / model.amplitudes(place.parameters)[0]
         return cls(covariance, curvature, slope)
 
     def answer(self, model: Model, place: Place, inside: Array) -> tuple[Array, Array]:

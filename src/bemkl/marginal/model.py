@@ -37,6 +37,8 @@ class Unit:
     prior: FunctionPrior
     likelihood: Likelihood
     criterion: Criterion
+    places: slice  # where the weights of its kernels are among all: tasks have kernels of their own
+    signal: float = 0.0  # expected logarithm of the predictor's variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +58,10 @@ class Look:
 
     @lazy_property
     def kernel_slopes(self) -> Array:
-        """Slopes of the value in the weights, the amplitude left as it is. Shapes: returns (n_kernels,)."""
-        each = zip(self.priors, self.worths, strict=True)
-        slopes: Array = np.sum([prior.gradient(worth.pull) for prior, worth in each], axis=0)
+        """Slopes of the value in the weights, amplitudes left as they are. Shapes: returns (n_weights,)."""
+        slopes = np.zeros(len(self.model.sizes))
+        for unit, prior, worth in zip(self.model.units, self.priors, self.worths, strict=True):
+            slopes[unit.places] += prior.gradient(worth.pull)
         return slopes
 
     @lazy_property
@@ -79,37 +82,36 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Units that share kernel weights."""
+    """Units that share what kernel weights are made of."""
 
     units: Sequence[Unit]
     effects: Effects
-    sizes: Array  # (n_kernels,): what each kernel is divided by, so that weights compare
-    unit_amplitude: float  # at which equal weights give predictors of variance one, averaged over the samples
-    signal: float = 0.0  # expected logarithm of the predictor's variance
+    sizes: Array  # (n_weights,): what each kernel is divided by, so that weights compare
+    unit_amplitudes: tuple[float, ...]  # at which equal weights give predictors of each unit the expected variance
     spread: float = 1.0  # where spreads start
-    shown: Array | float = 1.0  # (n_kernels,): zeros for kernels that are left out
+    shown: Array | float = 1.0  # (n_weights,): zeros for kernels that are left out
     settled: float = SETTLED  # change of the bound, a sample, at which the inner steps of a look end
 
     @classmethod
-    def of(
-        cls, units: Sequence[Unit], effects: Effects, sizes: Array, *, signal: float = 0.0, spread: float = 1.0
-    ) -> Self:
-        """Measure the amplitude. Shapes: sizes (n_kernels,)."""
-        equal = 1.0 / (len(sizes) * sizes)
-        variances = [unit.prior.at(equal, 1.0, 0.0).covariance.prior_variance.mean() for unit in units]
-        largest = float(np.mean(variances))
-        return cls(units, effects, sizes, 1.0 / largest if largest > 0.0 else 1.0, signal, spread)
+    def of(cls, units: Sequence[Unit], effects: Effects, sizes: Array, *, spread: float = 1.0) -> Self:
+        """Measure the amplitudes. Shapes: sizes (n_weights,)."""
+        found = []
+        for unit in units:
+            here = sizes[unit.places]
+            mean = float(unit.prior.at(1.0 / (len(here) * here), 1.0, 0.0).covariance.prior_variance.mean())
+            found.append(float(np.exp(unit.signal)) / mean if mean > 0.0 else 1.0)
+        return cls(units, effects, sizes, tuple(found), spread)
 
     @property
     def n_kernels(self) -> int:
-        """Number of kernels."""
-        return len(self.sizes)
+        """Number of kernels of a task."""
+        return len(self.sizes[self.units[0].places])
 
     @lazy_property
     def start(self) -> Array:
         """Parameters to begin with: equal weights. Shapes: returns (n_parameters,)."""
         own = [unit.likelihood.start for unit in self.units]
-        return np.concatenate([[self.signal, 0.0], *own, np.zeros(self.effects.design.shape[1])])
+        return np.concatenate([[0.0, 0.0], *own, np.zeros(self.effects.design.shape[1])])
 
     @property
     def n_common(self) -> int:
@@ -129,15 +131,19 @@ class Model:
         hyper = -0.5 * float(np.sum(np.log(spreads / self.spread) ** 2)) / _SPREAD_DEVIATION**2
         return hyper + 0.5 * float(np.log(precision).sum() - precision @ away**2)
 
+    def effects_of(self, parameters: Array) -> Array:
+        """Return the effects that weights are made of. Shapes: returns (n_effects,)."""
+        return parameters[self.n_common :]
+
     def weights(self, parameters: Array) -> Array:
-        """Return kernel weights, without the amplitude. Shapes: returns (n_kernels,)."""
-        summed = self.effects.design @ parameters[self.n_common :]
+        """Return kernel weights, without the amplitude. Shapes: returns (n_weights,)."""
+        summed = self.effects.design @ self.effects_of(parameters)
         weights: Array = self.shown * np.exp(summed) / (self.n_kernels * self.sizes)
         return weights
 
-    def amplitude(self, parameters: Array) -> float:
-        """Return what combined kernels are multiplied by."""
-        return float(np.exp(parameters[AMPLITUDE])) * self.unit_amplitude
+    def amplitudes(self, parameters: Array) -> list[float]:
+        """Return what the covariance of each unit is multiplied by."""
+        return [float(np.exp(parameters[AMPLITUDE])) * unit for unit in self.unit_amplitudes]
 
     def bias(self, parameters: Array) -> float:
         """Return the variance of the bias."""
@@ -157,13 +163,15 @@ class Model:
 
     def variances(self, parameters: Array) -> tuple[Array, Array]:
         """
-        Return what covariances are sums with: the kernels' coefficients, variances of the bias and of units' noise.
+        Return what covariances of one task are sums with, and its derivatives.
 
-        Last come their derivatives. Shapes: returns (n_variances,), (n_variances, n_parameters).
+        They are the kernels' coefficients, the variance of the bias, and those of units' noise.
+
+        Shapes: returns (n_variances,), (n_variances, n_parameters).
         """
         n_kernels = self.n_kernels
         values = np.zeros(n_kernels + 1 + len(self.units))
-        values[:n_kernels] = self.amplitude(parameters) * self.weights(parameters)
+        values[:n_kernels] = self.amplitudes(parameters)[0] * self.weights(parameters)
         values[n_kernels] = self.bias(parameters)
         slopes = np.zeros((len(values), len(parameters)))
         slopes[:n_kernels, AMPLITUDE] = values[:n_kernels] / self.units[0].prior.degree
@@ -176,11 +184,11 @@ class Model:
 
     def look(self, parameters: Array, sites: Sequence[Sites | None]) -> Look:
         """Judge parameters, from where the sites were."""
-        weights, amplitude, bias = self.weights(parameters), self.amplitude(parameters), self.bias(parameters)
+        weights, amplitudes, bias = self.weights(parameters), self.amplitudes(parameters), self.bias(parameters)
         priors, posteriors, worths = [], [], []
-        for (unit, places), start in zip(self._own(parameters), sites, strict=True):
-            prior = unit.prior.at(weights, amplitude, bias)
-            found = approximate(prior.covariance, unit.likelihood, parameters[places], start, self.settled)
+        for (unit, own), amplitude, start in zip(self._own(parameters), amplitudes, sites, strict=True):
+            prior = unit.prior.at(weights[unit.places], amplitude, bias)
+            found = approximate(prior.covariance, unit.likelihood, parameters[own], start, self.settled)
             priors.append(prior)
             posteriors.append(found)
             worths.append(unit.criterion.worth(found))
@@ -202,18 +210,28 @@ class Model:
         """Return the curvature by the units' criteria. Shapes: returns (n_parameters, n_parameters)."""
         total = np.zeros((len(parameters), len(parameters)))
         weights, bias = self.weights(parameters), self.bias(parameters)
-        changes = np.vstack([weights / self.units[0].prior.degree, (self.effects.design * weights[:, None]).T])
-        places = [AMPLITUDE, *range(self.n_common, len(parameters)), _BIAS]
         for (unit, own), prior, posterior in zip(self._own(parameters), look.priors, look.posteriors, strict=True):
+            here_weights, design = weights[unit.places], self.effects.design[unit.places]
+            effects = np.flatnonzero(design.any(axis=0))
+            changes = np.vstack([here_weights / unit.prior.degree, (design[:, effects] * here_weights[:, None]).T])
             noise = range(own.start, own.stop) if unit.likelihood.gaussian else range(0)
-
-            def along(
-                vectors: Array, prior: PriorAt = prior, at: Approximation = posterior, n: int = len(noise)
-            ) -> Array:
-                constant = bias * np.broadcast_to(vectors.sum(axis=0), (1, *vectors.shape))
-                variances = np.repeat((vectors / at.sites.precision[:, None])[None], n, axis=0)
-                return np.concatenate([prior.directions(changes, vectors), constant, variances])
-
-            here = np.array([*places, *noise])
+            along = _Along(prior, changes, bias, np.repeat(1.0 / posterior.sites.precision[None], len(noise), axis=0))
+            here = np.array([AMPLITUDE, *(self.n_common + effects), _BIAS, *noise])
             total[np.ix_(here, here)] += unit.criterion.curvature(posterior, along)
         return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Along:
+    """Multiplies derivatives of a covariance with vectors: along changes of the weights, of the bias, and of noise."""
+
+    prior: PriorAt
+    changes: Array  # (n_changes, n_kernels)
+    bias: float
+    noise: Array  # (n_noise, n_samples): variances
+
+    def __call__(self, vectors: Array) -> Array:
+        """Multiply. Shapes: vectors (n_samples, n)."""
+        constant = self.bias * np.broadcast_to(vectors.sum(axis=0), (1, *vectors.shape))
+        variances = self.noise[:, :, None] * vectors
+        return np.concatenate([self.prior.directions(self.changes, vectors), constant, variances])

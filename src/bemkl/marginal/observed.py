@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import Approximation
-from bemkl.marginal.climb import Climb
 from bemkl.marginal.criteria import Criterion, Evidence, LeftOutClasses
 from bemkl.marginal.likelihoods import Gaussian, Likelihood, Probit
 from bemkl.marginal.outputs import Classes, Labels, Output, Responses, indicators
@@ -39,7 +38,7 @@ class Observed(Protocol):
     def signal(self) -> float:
         """Expected logarithm of the variance of a predictor."""
 
-    def output(self, found: Climb, own: Sequence[Array]) -> Output:
+    def output(self, posteriors: Sequence[Approximation], own: Sequence[Array]) -> Output:
         """Return the step from predictors to what is asked of new samples, given the likelihoods' parameters."""
 
     def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
@@ -64,10 +63,10 @@ class ObservedResponses:
         """Responses are standardised."""
         return 0.0
 
-    def output(self, found: Climb, own: Sequence[Array]) -> Responses:
+    def output(self, posteriors: Sequence[Approximation], own: Sequence[Array]) -> Responses:
         """Take the noise that was learned, and calibrate on predictions of each sample by the others."""
         noise = np.exp(np.concatenate(own))
-        mean, variance = _joined(posterior.left_out() for posterior in found.place.look.posteriors)
+        mean, variance = _joined(posterior.left_out() for posterior in posteriors)
         return Responses.calibrated(noise, (self.values - mean) / np.sqrt(variance + noise))
 
     def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
@@ -96,9 +95,9 @@ class ObservedLabels:
         """Scores are a few deviations of their noise."""
         return _SIGNAL_OF_LABELS
 
-    def output(self, found: Climb, own: Sequence[Array]) -> Labels:
+    def output(self, posteriors: Sequence[Approximation], own: Sequence[Array]) -> Labels:
         """Calibrate on predictions of each sample by the others."""
-        return Labels.calibrated(self.sign, *self._left_out(found.place.look.posteriors))
+        return Labels.calibrated(self.sign, *self._left_out(posteriors))
 
     def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:
         """Return log probabilities of the labels. Shapes: returns (n_samples,)."""
@@ -140,9 +139,9 @@ class ObservedClasses:
         """Indicators are standardised."""
         return 0.0
 
-    def output(self, found: Climb, own: Sequence[Array]) -> Classes:
+    def output(self, posteriors: Sequence[Approximation], own: Sequence[Array]) -> Classes:
         """Calibrate on predictions of each sample by the others."""
-        output, _ = self.criterion.output(found.place.look.posteriors[0])
+        output, _ = self.criterion.output(posteriors[0])
         return output
 
     def log_density(self, posteriors: Sequence[Approximation], output: Output) -> Array:

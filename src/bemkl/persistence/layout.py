@@ -64,7 +64,7 @@ _COMMON: dict[str, Any] = {
     "kernel_names_": list[str],
     "kernel_weights_": Array,
     "kernel_weights_std_": Array,
-    "posterior_": Posterior | MarginalPosterior | tuple[Posterior, ...],
+    "posterior_": Posterior | MarginalPosterior | tuple[Posterior, ...] | tuple[MarginalPosterior, ...],
     "n_iter_": int,
     "converged_": bool,
     "lower_bound_": float,
@@ -136,7 +136,7 @@ SHAPES: dict[type, dict[str, str]] = {
         "sizes": "P > 0",
     },
     Losses: {"evidence": "g", "loss": "g", "loss_deviation": "g >= 0", "probability": "g >= 0"},
-    FullPredictor: {"dual": "D u", "intercept": "u", "half": "D D", "root": "D >= 0"},
+    FullPredictor: {"dual": "D u", "intercept": "u", "triangle": "D D", "root": "D >= 0"},
     FeaturePredictor: {"dual": "D u", "intercept": "u", "features": "D D", "triangle": "f f"},
     Responses: {"noise": "L >= 0", "stretch": "L > 0"},
     Labels: {"shift": "L", "slope": "L > 0"},
@@ -251,7 +251,7 @@ def _classes_fit(model: BEMKLClassifier) -> bool:
 
 
 def _task_fits(task: FittedTask) -> bool:
-    outputs = len(task.fitted.weights.bias)
+    outputs = task.fitted.n_outputs
     fits = outputs == 1 if task.classes is None else len(task.classes) == max(2, outputs)
     return fits and task.classes.ndim == 1 if task.classes is not None else fits
 
@@ -264,7 +264,7 @@ def _tasks_fit(model: BEMKLMultiTask) -> bool:
     return (
         len(model.tasks_) > 0
         and model.kernel_weights_.shape == model.kernel_weights_std_.shape == shape
-        and all(_basis_size(task.source) == len(task.fitted.gram) for task in model._fitted_tasks)
+        and all(_basis_size(task.source) == task.fitted.n_basis for task in model._fitted_tasks)
         and all(map(is_plain_name, model.tasks_))
         and len(set(model.tasks_)) == len(model.tasks_)
     )
