@@ -104,7 +104,7 @@ class Evidence:
         condition = found.condition
         drawn = condition.residual_draws(directions(len(found.sites.precision)))
         moved = along(drawn)
-        seen = np.stack([condition.residual_times(each) for each in moved])
+        seen = _each(condition, moved)
         block = seen.reshape(len(moved), -1) @ moved.reshape(len(moved), -1).T
         curvature: Array = 0.25 * condition.alpha.shape[1] / drawn.shape[1] * (block + block.T)
         return curvature
@@ -183,10 +183,10 @@ class LeftOutClasses:
         condition, diagonal = found.condition, found.condition.residual_diagonal[:, None]
         output, _ = self.output(found)
         mean, _ = found.left_out()
-        moved = np.stack([condition.residual_times(each) for each in along(condition.alpha)])
+        moved = _each(condition, along(condition.alpha))
         probes = directions(len(mean))
         turned = along(condition.residual_times(probes))
-        shrinks = np.stack([np.vecdot(probes, condition.residual_times(each)) for each in turned]) / probes.shape[1]
+        shrinks = np.vecdot(probes, _each(condition, turned)) / probes.shape[1]
         moved = moved / diagonal - condition.alpha * (shrinks[:, :, None] / diagonal**2)
         jacobian = output.temperature * np.concatenate([self.size * moved, output.slopes(mean)])
         probability = output.probability(mean)
@@ -197,6 +197,12 @@ class LeftOutClasses:
         inner = together[n:, n:] + output.prior_precision
         block: Array = together[:n, :n] - together[:n, n:] @ np.linalg.solve(inner, together[n:, :n])
         return 0.5 * (block + block.T)
+
+
+def _each(condition: Condition, stacked: Array) -> Array:
+    """Multiply each of several matrices with A, in one product. Shapes: stacked (n, n_samples, m)."""
+    product = condition.residual_times(np.hstack(list(stacked)))
+    return np.stack(np.hsplit(product, len(stacked)))
 
 
 def directions(n_samples: int) -> Array:
