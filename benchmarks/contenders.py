@@ -167,7 +167,7 @@ PLAIN = {"acceleration": None, "max_iter": 200, "tol": None}
 CONTENDERS: dict[str, tuple[str, Callable[[Data], Fit]]] = {
     "bemkl, dense": ("own", lambda data: bemkl(data)),
     "bemkl, sparse": ("own", lambda data: bemkl(data, kernel_prior="sparse", intermediate_std=0.1)),
-    "bemkl, marginal": ("own", lambda data: bemkl(data, posterior="marginal")),
+    "bemkl, marginal": ("own", lambda data: bemkl(data, posterior="marginal", test_views=False)),
     "bemkl, dense, 200 plain sweeps": ("own", lambda data: bemkl(data, **PLAIN)),
     "bemkl, sparse, 200 plain sweeps": (
         "own",

@@ -20,7 +20,8 @@ from experiments.job import Outcome
 from experiments.measuring import measured
 
 MARGINAL: dict[str, dict[str, Any]] = {
-    f"marginal, {prior}": {"posterior": "marginal", "function_prior": prior} for prior in (*FUNCTION_PRIORS, "evidence")
+    f"marginal, {prior}": {"posterior": "marginal", "function_prior": prior, "test_views": False}
+    for prior in (*FUNCTION_PRIORS, "evidence")
 }
 """Our posterior with the sample weights integrated out."""
 OTHERS: dict[str, dict[str, Any]] = {

@@ -45,6 +45,7 @@ MARGINAL: dict[str, dict[str, Any]] = {
         "offset": READING["offset"],
         "posterior": "marginal",
         "function_prior": prior,
+        "test_views": False,
     }
     for prior in (*FUNCTION_PRIORS, "evidence")
 }

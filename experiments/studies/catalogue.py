@@ -177,7 +177,11 @@ NCI60 = Study(
         Scenario(
             "five folds, repeated",
             _methods(_PROTEOMICS, "ridge", {"sharing": "shared"})
-            | {f"{OURS}, weights a drug": _OURS | {"sharing": "separate"}, "training mean": {"model": "mean"}},
+            | {f"{OURS}, weights a drug": _OURS | {"sharing": "separate"}, "training mean": {"model": "mean"}}
+            | {
+                f"marginal, {sharing}": {"model": "marginal", "kernels": "one a view", "sharing": sharing}
+                for sharing in ("shared", "pooled", "separate")
+            },
             test_share=1.0 / DRUG_FOLDS,
         ),
     ),

@@ -31,7 +31,9 @@ def run_classes(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, fl
         return scores, cost.seconds, {"C": machine.C_}
     if settings["model"] == "marginal":
         with measured() as cost:
-            model = BEMKLClassifier(bank, posterior="marginal", function_prior=settings["function_prior"])
+            model = BEMKLClassifier(
+                bank, posterior="marginal", function_prior=settings["function_prior"], test_views=False
+            )
             model.fit(part.X, part.y)
         probability, decision = model.predict_proba(part.X_test), model.decision_function(part.X_test)
         return classification_scores(part.y_test, probability, model.classes_, decision), cost.seconds, {}

@@ -52,6 +52,8 @@ def run_drugs(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, floa
         mean, deviation, seconds, details = np.zeros(y_test.shape), np.ones(y_test.shape), 0.0, {}
     elif settings["model"] == "ridge":
         mean, deviation, seconds, details = _ridge(part, settings)
+    elif settings["model"] == "marginal":
+        mean, deviation, seconds, details = _marginal(part, settings)
     else:
         mean, deviation, seconds, details = _ours(part, settings)
     errors = {"errors": np.nansum((y_test - mean) ** 2, axis=0), "errors_of_mean": np.nansum(y_test**2, axis=0)}
@@ -75,7 +77,6 @@ def _ridge(part: Split, settings: Mapping[str, Any]) -> tuple[Array, Array, floa
 def _ours(part: Split, settings: Mapping[str, Any]) -> tuple[Array, Array, float, dict[str, Any]]:
     """Fit all drugs as tasks."""
     bank = bank_of(part.X, settings)
-    drugs = [str(drug) for drug in range(part.y.shape[1])]
 
     def fitted(deviation: float, rows: Rows, max_iter: int = _ITERATIONS) -> BEMKLMultiTask:
         model = BEMKLMultiTask(
@@ -85,22 +86,42 @@ def _ours(part: Split, settings: Mapping[str, Any]) -> tuple[Array, Array, float
             intermediate_std=deviation,
             max_iter=max_iter,
         )
-        samples = take(part.X, rows)
-        return model.fit(dict.fromkeys(drugs, samples), dict(zip(drugs, part.y[rows].T, strict=True)))
-
-    def predicted(model: BEMKLMultiTask, samples: Any) -> tuple[Array, Array]:
-        of_tasks = dict.fromkeys(drugs, samples)
-        mean, deviation = model.predict(of_tasks), model.predict_std(of_tasks)
-        return np.column_stack([mean[drug] for drug in drugs]), np.column_stack([deviation[drug] for drug in drugs])
+        return model.fit(*_tasks(take(part.X, rows), part.y[rows]))
 
     def log_density(deviation: float, train: Rows, test: Rows) -> float:
         model = fitted(deviation, train, max_iter=FOLD_ITERATIONS)
-        return drug_scores(part.y[test], *predicted(model, take(part.X, test)))["log_density"]
+        return drug_scores(part.y[test], *_predicted(model, take(part.X, test)))["log_density"]
 
     with measured() as cost:
         folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(part.y))
         chosen = choose_deviation(log_density, folds)
         model = fitted(chosen, np.arange(len(part.y)))
-    mean, deviation = predicted(model, part.X_test)
+    mean, deviation = _predicted(model, part.X_test)
     described = describe_views(model, None) if settings["sharing"] == "shared" else {}
     return mean, deviation, cost.seconds, {"intermediate_std": chosen} | described
+
+
+def _marginal(part: Split, settings: Mapping[str, Any]) -> tuple[Array, Array, float, dict[str, Any]]:
+    """Fit all drugs as tasks, with the sample weights integrated out."""
+    with measured() as cost:
+        model = BEMKLMultiTask(
+            bank_of(part.X, settings), sharing=settings["sharing"], task_types="regression", posterior="marginal"
+        )
+        model.fit(*_tasks(part.X, part.y))
+    return *_predicted(model, part.X_test), cost.seconds, {}
+
+
+def _tasks(samples: Any, responses: Array) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return samples and responses of each drug. Shapes: responses (n_samples, n_drugs)."""
+    drugs = [str(drug) for drug in range(responses.shape[1])]
+    return dict.fromkeys(drugs, samples), dict(zip(drugs, responses.T, strict=True))
+
+
+def _predicted(model: BEMKLMultiTask, samples: Any) -> tuple[Array, Array]:
+    """Return means and deviations of all drugs. Shapes: returns (n_samples, n_drugs), (n_samples, n_drugs)."""
+    of_tasks = dict.fromkeys(model.tasks_, samples)
+    mean, deviation = model.predict(of_tasks), model.predict_std(of_tasks)
+    return (
+        np.column_stack([mean[drug] for drug in model.tasks_]),
+        np.column_stack([deviation[drug] for drug in model.tasks_]),
+    )

@@ -28,6 +28,13 @@ def run_labels(split: Split, settings: Mapping[str, Any]) -> tuple[dict[str, flo
         probability = np.column_stack([machine.probability(K_test)[:, 1] for machine in machines])
         decision = np.column_stack([machine.decision(K_test) for machine in machines])
         return label_scores(part.y_test, probability, decision), cost.seconds, {"C": [m.C_ for m in machines]}
+    if settings["model"] == "marginal":
+        with measured() as cost:
+            prior = settings["function_prior"]
+            model = BEMKLClassifier(bank, posterior="marginal", function_prior=prior, test_views=False)
+            model.fit(part.X, part.y)
+        probability, decision = model.predict_proba(part.X_test), model.decision_function(part.X_test)
+        return label_scores(part.y_test, probability, decision), cost.seconds, {}
 
     def log_density(deviation: float, train: Rows, test: Rows) -> float:
         model = BEMKLClassifier(bank, intermediate_std=deviation, max_iter=FOLD_ITERATIONS)

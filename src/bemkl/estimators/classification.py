@@ -35,6 +35,9 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         What the marginal posterior takes predictors for: a sum of Gaussian processes, one a kernel; functions of the
         mean kernel's space seen through the combined kernel; the paper's independent sample weights; or the one of
         these with the highest evidence.
+    test_views : bool
+        Whether the marginal posterior with the prior "sum" tests what is lost without each view and kernel; that takes
+        about as long as the fit. Turn it off in searches.
     kernel_prior : {"dense", "sparse"} or (float, float)
         Prior of the kernel weights' precisions, a gamma distribution by shape and scale. "dense" is (1, 1) and keeps
         all kernels, "sparse" is (1e-10, 1e10) and drops those that do not help. The marginal posterior knows the two
@@ -142,6 +145,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         *,
         posterior: str = "mean_field",
         function_prior: str = "sum",
+        test_views: bool = True,
         kernel_prior: Any = "dense",
         weights: str = "free",
         sample_prior: Any = (1.0, 1.0),
@@ -166,6 +170,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self.kernels = kernels
         self.posterior = posterior
         self.function_prior = function_prior
+        self.test_views = test_views
         self.kernel_prior = kernel_prior
         self.weights = weights
         self.sample_prior = sample_prior

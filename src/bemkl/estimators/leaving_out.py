@@ -59,4 +59,4 @@ def _reason(n_views: int) -> str:
         return "It has one view only: pass several as a dict, or columns with kernels of their own."
     if n_views > MOST_GROUPS:
         return f"It has {n_views} views, and up to {MOST_GROUPS} are left out in turn: join some of them."
-    return 'Views can be left out with function_prior="sum" and without landmarks: fit with these.'
+    return 'Views are left out with function_prior="sum", test_views=True and without landmarks: fit with these.'

@@ -31,6 +31,7 @@ class Marginal:
         _refuse_others(given)
         self._way_out = "Pass landmarks=500, or take" if "landmarks" in given else "Take"
         self._sparse = estimator.kernel_prior == "sparse"
+        self._tests = bool(given.get("test_views", False))
         self._observed = [targets.observed() for targets in tasks.targets]
         self._tasks, self._effort = tasks, effort
 
@@ -88,6 +89,7 @@ class Marginal:
                 find("function_prior", prior, FUNCTION_PRIORS),
                 sparse=self._sparse,
                 pooled=self._tasks.sharing == "pooled",
+                tests=self._tests,
                 max_iter=self._effort.max_iter,
                 tol=self._effort.tol,
                 watch=watch,
