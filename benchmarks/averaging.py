@@ -25,7 +25,7 @@ from bemkl import KernelBank, KernelSpec
 from bemkl.kernels import DenseStack
 from bemkl.marginal.climb import Climb, climb
 from bemkl.marginal.effects import Effects, kinds_of
-from bemkl.marginal.fit import COMMON_SPREAD, Training
+from bemkl.marginal.fit import Training
 from bemkl.marginal.model import Model, Unit
 from bemkl.marginal.observed import Observed, ObservedLabels, ObservedResponses
 from bemkl.registry import FUNCTION_PRIORS, find
@@ -81,7 +81,7 @@ def model_of(problem: Split, prior: str, observed: Observed) -> Model:
     make = find("function_prior", prior, FUNCTION_PRIORS)
     prior, places = make(training, kernels, sizes / len(sizes)), slice(0, len(sizes))
     units = [Unit(prior, seen, observed.criterion, places, observed.signal) for seen in observed.likelihoods]
-    return Model.of(units, Effects.of(kinds), sizes, spread=COMMON_SPREAD)
+    return Model.of(units, Effects.of(kinds), sizes)
 
 
 def densities(model: Model, found: Climb, drawn: np.ndarray, observed: Observed, problem: Split) -> np.ndarray:

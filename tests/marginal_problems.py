@@ -67,7 +67,7 @@ def labels_model(kernels, names, sign):
     effects = Effects.of(kinds_of(columns, functions, [column != "all features" for column in columns]))
     held = SumOfKernels.of(DenseStack(kernels), columns)
     unit = Unit(SampleWeights.independent(held), Probit(sign), Evidence(), slice(0, len(names)), 1.0)
-    return Model.of([unit], effects, held.diagonals.mean(axis=1), spread=0.5)
+    return Model.of([unit], effects, held.diagonals.mean(axis=1))
 
 
 def somewhere(model, seed=0):

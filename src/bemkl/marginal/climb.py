@@ -77,7 +77,7 @@ def climb(model: Model, *, max_iter: int, tol: float | None, watch: Watch | None
     A step that lowers the Laplace evidence is not taken, and the next one moves the spreads less.
     """
     n_samples = sum(unit.likelihood.n_samples for unit in model.units)
-    spreads = np.full(len(model.effects.names), model.spread)
+    spreads = np.full(len(model.effects.names), model.reach.spread)
     look = model.look(model.start, [None] * len(model.units))
     flat = _EXACT if tol is None else max(_EXACT, _FLAT * tol * n_samples)
     here = _step(model, placed(model, model.start, spreads, look), 0.0, flat)

@@ -49,8 +49,20 @@ class Worth(NamedTuple):
     own: Array  # (n_parameters,): slopes in the likelihood's own parameters
 
 
+class Reach(NamedTuple):
+    """How far parameters are expected to go."""
+
+    amplitude: float = 3.0  # deviation of the normal prior of the logarithm of the amplitude
+    spread: float = 0.5  # where spreads begin, and the centre of their prior
+    spread_deviation: float = 1.5  # deviation of the normal prior of the logarithm of a spread
+
+
 class Criterion(Protocol):
     """What is maximised."""
+
+    @property
+    def reach(self) -> Reach:
+        """How far it can be trusted to lead."""
 
     def worth(self, found: Approximation) -> Worth:
         """Judge the posterior under a covariance."""
@@ -88,6 +100,11 @@ class EvidencePull:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence, or its lower bound."""
+
+    @property
+    def reach(self) -> Reach:
+        """Far: it weighs a fit against what it takes."""
+        return Reach()
 
     def worth(self, found: Approximation) -> Worth:
         """Take the bound: at its inner maximum nothing but the prior moves."""
@@ -149,6 +166,11 @@ class LeftOutClasses:
     label: npt.NDArray[np.intp]  # (n_samples,): positions of the classes
     share: Array  # (n_classes,): shares of the classes
     size: float  # what indicators less their shares were divided by
+
+    @property
+    def reach(self) -> Reach:
+        """Not far: where nearly all samples are told apart, weights that tell the last ones apart are chance."""
+        return Reach(amplitude=2.0, spread=0.4, spread_deviation=0.5)
 
     def output(self, found: Approximation) -> tuple[Classes, float]:
         """Return the step from scores to probabilities that suits the samples left out, and their log density."""

@@ -44,7 +44,7 @@ def log_weight_draws(model: Model, place: Place) -> Array:
 def _spreads(model: Model, place: Place, rng: np.random.Generator) -> Array:
     """Draw spreads. Shapes: returns (n_sets, n_kinds)."""
     logs = np.tile(np.log(place.spreads), (_SETS, 1))
-    grid = np.log(model.spread) + np.linspace(-_REACH, _REACH, _STEPS)
+    grid = np.log(model.reach.spread) + np.linspace(-_REACH, _REACH, _STEPS)
     for kind in range(logs.shape[1]):
         tried = np.tile(np.log(place.spreads), (_STEPS, 1))
         tried[:, kind] = grid

@@ -28,8 +28,6 @@ from bemkl.marginal.relevance import relevance
 
 FREE_SPREAD = 2.0
 """Where the spread of weights begins that have nothing in common: kernels that do not help all but vanish."""
-COMMON_SPREAD = 0.5
-"""Where spreads begin that are learned."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,11 +117,12 @@ def _model(
         seen = task.observed
         units += [Unit(prior, likelihood, seen.criterion, places, seen.signal) for likelihood in seen.likelihoods]
     kinds = {"kernel": range(len(sizes))} if sparse else kinds
+    reach = units[0].criterion.reach
     return Model.of(
         units=units,
         effects=Effects.of(across_tasks(kinds, len(tasks), pooled=pooled)),
         sizes=np.tile(sizes, len(tasks)),
-        spread=FREE_SPREAD if sparse else COMMON_SPREAD,
+        reach=reach._replace(spread=FREE_SPREAD) if sparse else reach,
     )
 
 

@@ -16,15 +16,13 @@ import numpy as np
 from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.marginal.approximation import SETTLED, Approximation, Sites, approximate
-from bemkl.marginal.criteria import Criterion, Worth
+from bemkl.marginal.criteria import Criterion, Reach, Worth
 from bemkl.marginal.effects import Effects
 from bemkl.marginal.functions import FunctionPrior, PriorAt
 from bemkl.marginal.likelihoods import Likelihood
 
-_AMPLITUDE_DEVIATION, _BIAS_DEVIATION, _OWN_DEVIATION = 3.0, 2.0, 4.0
-"""Deviations of the normal priors of logarithms: amplitude, variance of the bias, parameters of likelihoods."""
-_SPREAD_DEVIATION = 1.5
-"""Deviation of the normal prior of the logarithm of a spread."""
+_BIAS_DEVIATION, _OWN_DEVIATION = 2.0, 4.0
+"""Deviations of the normal priors of logarithms: variance of the bias, parameters of likelihoods."""
 
 AMPLITUDE, _BIAS, _OWN = 0, 1, 2
 """Places of the parameters that are common to all units, and of the first one of the likelihoods."""
@@ -88,19 +86,19 @@ class Model:
     effects: Effects
     sizes: Array  # (n_weights,): what each kernel is divided by, so that weights compare
     unit_amplitudes: tuple[float, ...]  # at which equal weights give predictors of each unit the expected variance
-    spread: float = 1.0  # where spreads start
+    reach: Reach = Reach()  # how far parameters are expected to go
     shown: Array | float = 1.0  # (n_weights,): zeros for kernels that are left out
     settled: float = SETTLED  # change of the bound, a sample, at which the inner steps of a look end
 
     @classmethod
-    def of(cls, units: Sequence[Unit], effects: Effects, sizes: Array, *, spread: float = 1.0) -> Self:
+    def of(cls, units: Sequence[Unit], effects: Effects, sizes: Array, reach: Reach | None = None) -> Self:
         """Measure the amplitudes. Shapes: sizes (n_weights,)."""
         found = []
         for unit in units:
             here = sizes[unit.places]
             mean = float(unit.prior.at(1.0 / (len(here) * here), 1.0, 0.0).covariance.prior_variance.mean())
             found.append(float(np.exp(unit.signal)) / mean if mean > 0.0 else 1.0)
-        return cls(units, effects, sizes, tuple(found), spread)
+        return cls(units, effects, sizes, tuple(found), units[0].criterion.reach if reach is None else reach)
 
     @property
     def n_kernels(self) -> int:
@@ -121,14 +119,15 @@ class Model:
     def prior_precision(self, spreads: Array) -> Array:
         """Precisions of the parameters' normal priors. Shapes: spreads (n_kinds,); returns (n_parameters,)."""
         deviation = np.full(len(self.start), _OWN_DEVIATION)
-        deviation[:_OWN] = _AMPLITUDE_DEVIATION, _BIAS_DEVIATION
+        deviation[:_OWN] = self.reach.amplitude, _BIAS_DEVIATION
         deviation[self.n_common :] = spreads[self.effects.kind]
         return deviation**-2.0
 
     def log_prior(self, parameters: Array, spreads: Array) -> float:
         """Log density of parameters and spreads, but for a constant. Shapes: spreads (n_kinds,)."""
         precision, away = self.prior_precision(spreads), parameters - self.start
-        hyper = -0.5 * float(np.sum(np.log(spreads / self.spread) ** 2)) / _SPREAD_DEVIATION**2
+        reach = self.reach
+        hyper = -0.5 * float(np.sum(np.log(spreads / reach.spread) ** 2)) / reach.spread_deviation**2
         return hyper + 0.5 * float(np.log(precision).sum() - precision @ away**2)
 
     def effects_of(self, parameters: Array) -> Array:
