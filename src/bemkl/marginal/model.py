@@ -86,7 +86,7 @@ class Model:
     effects: Effects
     sizes: Array  # (n_weights,): what each kernel is divided by, so that weights compare
     unit_amplitudes: tuple[float, ...]  # at which equal weights give predictors of each unit the expected variance
-    reach: Reach = Reach()  # how far parameters are expected to go
+    reach: Reach  # how far parameters are expected to go
     shown: Array | float = 1.0  # (n_weights,): zeros for kernels that are left out
     settled: float = SETTLED  # change of the bound, a sample, at which the inner steps of a look end
 
