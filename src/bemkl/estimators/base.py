@@ -68,11 +68,6 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 stds.append(deviations(self._fitted, stack, groups))
         return (self._by_sample(means), self._by_sample(stds)) if return_std else self._by_sample(means)
 
-    def _by_sample(self, blocks: Sequence[Array]) -> Array:
-        """Join blocks, on the scale of the decisions. Shapes: blocks (n_outputs, n, n_block)."""
-        joined: Array = np.concatenate([block.transpose(2, 1, 0) for block in blocks]) * self._scale
-        return joined[..., 0] if self._single else joined
-
     @property
     def view_names_(self) -> list[str]:
         """Names of the views, or of the columns that kernels are on, in the order in which kernels come."""
@@ -251,6 +246,11 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             validate_data(self, X, reset=False, skip_check_array=True)
         for stack in self._source.blocks(X):
             yield stack.dense()
+
+    def _by_sample(self, blocks: Sequence[Array]) -> Array:
+        """Join blocks, on the scale of the decisions. Shapes: blocks (n_outputs, n, n_block)."""
+        joined: Array = np.concatenate([block.transpose(2, 1, 0) for block in blocks]) * self._scale
+        return joined[..., 0] if self._single else joined
 
     def _scores(self, X: Any) -> Array:
         """Return the means of the outputs, shape (n_samples, n_outputs)."""
