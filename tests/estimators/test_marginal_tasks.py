@@ -63,12 +63,6 @@ def test_indefinite_kernels_are_refused_by_task():
         tasks(kernels=KernelBank([KernelSpec(difference)])).fit(samples, {"good": Y["a"], "bad": Y["b"]})
 
 
-def test_no_views_are_tested_where_nobody_can_ask(monkeypatch):
-    monkeypatch.setattr("bemkl.marginal.fit.relevance", lambda *_: pytest.fail("a view was left out"))
-    tasks(sharing="separate").fit(X, MIXED)
-    tasks().fit({"a": X["a"]}, {"a": Y["a"]})
-
-
 def test_separate_tasks_are_separate_models():
     model = tasks(sharing="separate").fit(X, MIXED)
     singles = [alone(name) for name in X]

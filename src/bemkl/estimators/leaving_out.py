@@ -55,10 +55,10 @@ def left_out(view: str, views: Sequence[str], fitted: Sequence[Fitted]) -> LeftO
 
 def _reason(n_views: int, n_samples: int) -> str:
     """Say why views were not left out, and what to do."""
+    if n_samples < 2:
+        return "It has one sample only, of which the others cannot say anything: pass more samples."
     if n_views < 2:
         return "It has one view only: pass several as a dict, or columns with kernels of their own."
     if n_views > MOST_GROUPS:
         return f"It has {n_views} views, and up to {MOST_GROUPS} are left out in turn: join some of them."
-    if n_samples < 2:
-        return "It has one sample only, of which the others cannot say anything: pass more samples."
     return 'Views can be left out with function_prior="sum" and without landmarks: fit with these.'

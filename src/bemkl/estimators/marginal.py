@@ -88,7 +88,6 @@ class Marginal:
                 find("function_prior", prior, FUNCTION_PRIORS),
                 sparse=self._sparse,
                 pooled=self._tasks.sharing == "pooled",
-                tested=self._tasks.alone,
                 max_iter=self._effort.max_iter,
                 tol=self._effort.tol,
                 watch=watch,

@@ -37,7 +37,7 @@ class Tasks:
     targets: Sequence[Targets]  # one a set
     names: tuple[str, ...] = ("fit",)  # what to call them
     sharing: str = "separate"  # "shared" weights, "pooled" ones around common ones, or "separate" ones
-    alone: bool = True  # whether this is one set that users know without a name, and ask what its views are worth
+    alone: bool = True  # whether this is one set, which users know without a name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

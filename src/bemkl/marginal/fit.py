@@ -76,7 +76,6 @@ def fit(
     *,
     sparse: bool,
     pooled: bool = False,
-    tested: bool = True,
     max_iter: int,
     tol: float | None,
     watch: Watch | None = None,
@@ -85,7 +84,7 @@ def fit(
     Learn kernel weights of one task or several by their evidence, and keep what predictions need.
 
     Kinds say what kernels may have in common, and are the same for all tasks. Tasks have one set of weights, or each
-    its own around common ones where they are pooled. Views and kernels of a single task are tested unless nobody asks.
+    its own around common ones where they are pooled.
     """
     kernels = [task.kernels() for task in tasks]
     with one_pool(max(size for held in kernels for size in held.shape[1:])), np.errstate(all="ignore"):
@@ -96,7 +95,7 @@ def fit(
             _fitted(task, held, model, found.place, places, posterior)
             for task, held, places, posterior in zip(tasks, kernels, _places(kernels), posteriors, strict=True)
         ]
-        if tested and len(tasks) == 1:
+        if len(tasks) == 1:
             worth = relevance(model, found.place, tasks[0].columns, tasks[0].observed, fitted[0].output)
             fitted = [replace(fitted[0], relevance=worth)]
     return MarginalFit(tuple(fitted), found.evidences, found.converged, found.interrupted)
