@@ -78,7 +78,21 @@ def test_contributions(count):
     assert_allclose(sum(lengths), parts.sum() + 0.5)
     assert len(lengths) == min(count, 12) + (count > 12) + 1
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert ("788 other kernels" in labels) == (count == 800)
+    assert ("788 others" in labels) == (count == 800)
+    room_for_labels(ax)
+
+
+@pytest.mark.parametrize("count", [1, 4, 800])
+def test_contributions_with_intervals(count):
+    parts, deviations = rng.normal(size=count), rng.uniform(size=count)
+    ax = plot_contributions(parts, names(count), deviations=deviations, intercept=0.5)
+    order = np.argsort(-np.abs(parts))[:12]
+    (bars,) = ax.containers[-1].errorbar.lines[2]
+    found = np.array([segment[:, 0] for segment in bars.get_segments()])
+    half = 1.959964 * deviations[order]
+    expected = np.stack([parts[order] - half, parts[order] + half], axis=1)
+    assert_allclose(found[: len(order)], expected, atol=1e-6)
+    assert_allclose(np.ptp(found[len(order) :], axis=1), 0.0)
     room_for_labels(ax)
 
 
@@ -156,6 +170,10 @@ REFUSED = {
     "no bounds": (lambda: plot_bound([]), "one bound an iteration"),
     "labels": (lambda: plot_calibration([1, 2], [0.1, 0.2]), "truth value for each probability"),
     "probabilities": (lambda: plot_calibration([0, 1], [0.1, 1.2]), "numbers from 0 to 1"),
+    "other deviations": (
+        lambda: plot_contributions(np.ones(3), names(3), deviations=np.ones(2)),
+        "deviations: expected one for each of 3 contributions",
+    ),
     "intercepts": (lambda: plot_contributions([1.0], ["a"], intercept=[1.0, 2.0]), "intercept: expected one number"),
     "names of classes": (lambda: plot_calibration(["a", "b"], [0.1, 0.2]), r"y == classes_\[1\]"),
     "NaN": (lambda: plot_similarity(np.full((2, 2, 1), np.nan)), "kernels, 'kernel 0': expected finite"),

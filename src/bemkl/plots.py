@@ -119,23 +119,27 @@ def plot_contributions(
     contributions: npt.ArrayLike,
     names: Sequence[str],
     *,
+    deviations: npt.ArrayLike | None = None,
     intercept: Any = 0.0,
     most: int = 12,
     ax: Any = None,
 ) -> Any:
     """
-    Explain one prediction: what each kernel adds to it.
+    Explain one prediction: what each kernel, or view, adds to it.
 
     Parameters
     ----------
     contributions : array_like of shape (n_kernels,)
         One row of `contributions(X)`.
     names : sequence of str
-        Names of the kernels.
+        Names of the kernels, or `view_names_` of contributions by view.
+    deviations : array_like of shape (n_kernels,), optional
+        Standard deviations of the contributions, the same row of `contributions(X, return_std=True)[1]`, to show 95 %
+        intervals of those that have a name.
     intercept : float
         The bias, `intercept_` or, where there are several classes, its entry.
     most : int
-        How many kernels to show by name; the others make one bar together.
+        How many to show by name; the others make one bar together.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure without it.
 
@@ -150,23 +154,29 @@ def plot_contributions(
             f"contributions: expected one row with a value for each of {len(names)} kernels, got shape {parts.shape}. "
             "Take one sample and, where there are several, one class: contributions[i] or contributions[i, :, c]."
         )
+    stds = None if deviations is None else finite_array("deviations", deviations)
+    if stds is not None and stds.shape != parts.shape:
+        raise ValueError(f"deviations: expected one for each of {len(parts)} contributions, got shape {stds.shape}.")
     order = np.argsort(-np.abs(parts), kind="stable")
     shown = order[: whole_number("most", most, least=1)]
     labels = [_short(names[m]) for m in shown]
     values = [float(parts[m]) for m in shown]
     if len(shown) < len(parts):
-        labels.append(f"{len(parts) - len(shown)} other kernels")
+        labels.append(f"{len(parts) - len(shown)} others")
         values.append(float(parts[order[len(shown) :]].sum()))
     labels.append("intercept")
     values.append(_one_number("intercept", intercept))
     ax = _axes(ax, height=1.0 + 0.24 * len(values))
     places = np.arange(len(values))[::-1]
-    bars = ax.barh(places, values, color=[BLUE if value >= 0.0 else ORANGE for value in values], height=0.7)
+    # Those that are summed up have a deviation that theirs do not tell.
+    half = None if stds is None else NORMAL_95 * np.append(stds[shown], np.zeros(len(values) - len(shown)))
+    colours = [BLUE if value >= 0.0 else ORANGE for value in values]
+    bars = ax.barh(places, values, xerr=half, color=colours, height=0.7, error_kw={"elinewidth": 1, "ecolor": "0.3"})
     ax.bar_label(bars, fmt="%+.2g", padding=3, fontsize=8)
     ax.margins(x=0.22)
     ax.axvline(0.0, color=GREY, linewidth=0.8)
     ax.set_yticks(places, labels, fontsize=8)
-    ax.set_xlabel("contribution")
+    ax.set_xlabel("contribution" if stds is None else "contribution, mean and 95 % interval")
     ax.set_title(f"sum {sum(values):.3g}", fontsize=9)
     return ax
 

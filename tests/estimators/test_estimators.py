@@ -335,6 +335,7 @@ class TestEffort:
             BEMKLClassifier(BANK, max_iter=3, multiclass="ovr").fit(X, THREE)
         assert len(caught) == 1
         assert caught[0].filename == __file__
+        assert str(caught[0].message).endswith("Raise max_iter, or call fit again with warm_start=True to go on.")
 
     def test_the_same_call_gives_the_same_bits(self):
         first, again = (BEMKLRegressor().fit(X, X[:, 0]).predict(NEW, return_std=True) for _ in range(2))

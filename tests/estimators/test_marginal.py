@@ -204,6 +204,32 @@ def test_too_few_steps_are_a_warning():
     with pytest.warns(ConvergenceWarning, match="max_iter=1 was reached") as caught:
         regressor(max_iter=1).fit(X, RESPONSES)
     assert caught[0].filename == __file__
+    assert str(caught[0].message).endswith("Raise max_iter.")  # and no warm start, which it does not know
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_a_label_that_all_samples_have_is_expected_of_new_ones(prior):
+    labels = np.column_stack([RESPONSES > 0.0, np.ones(120), np.zeros(120)]).astype(int)[:40]
+    probability = classifier(prior).fit(X[:40], labels).predict_proba(NEW)
+    assert np.all(probability[:, 1] > 0.95)
+    assert np.all(probability[:, 2] < 0.05)
+    alone = classifier(prior).fit(X[:40], LABELS[:40]).predict(NEW)
+    # The labels share kernel weights, which moves few predictions.
+    assert np.mean((probability[:, 0] > 0.5) == (alone == "above")) > 0.95
+
+
+def test_a_constant_response_is_predicted():
+    mean, std = regressor().fit(X[:30], np.full(30, 3.0)).predict(NEW, return_std=True)
+    assert_allclose(mean, 3.0, rtol=1e-6)
+    assert np.all(std < 1e-3)
+
+
+def test_one_sample_leaves_nothing_to_leave_out():
+    model = regressor().fit(X[:1], RESPONSES[:1])
+    assert_allclose(model.predict(X[:1]), RESPONSES[:1])
+    assert "p" not in model.summary(by="view").columns
+    with pytest.raises(ValueError, match=r"without: this fit left no view out\. It has one sample only"):
+        model.without("x0")
 
 
 @pytest.mark.parametrize(

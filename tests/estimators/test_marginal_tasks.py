@@ -21,8 +21,8 @@ MIXED = {"a": 100.0 * Y["a"], "b": np.where(Y["b"] > 0.0, "up", "down"), "c": np
 SHARINGS = ["shared", "pooled", "separate"]
 
 
-def tasks(**options):
-    return BEMKLMultiTask(BANK, posterior="marginal", **options)
+def tasks(kernels=BANK, **options):
+    return BEMKLMultiTask(kernels, posterior="marginal", **options)
 
 
 def alone(name, **options):
@@ -52,6 +52,15 @@ def test_one_task_is_the_regressor_or_classifier(prior, sharing):
     assert_allclose(model.lower_bound_, single.lower_bound_, rtol=1e-8)
     assert_allclose(model.kernel_weights_.ravel(), single.kernel_weights_, rtol=1e-8)
     assert_same(model, name, single)
+
+
+def test_indefinite_kernels_are_refused_by_task():
+    def difference(rows, others):
+        return np.outer(rows[:, 0], others[:, 0]) - np.outer(rows[:, 1], others[:, 1])
+
+    samples = {"good": X["a"] * [1.0, 0.0], "bad": X["b"]}
+    with pytest.raises(ValueError, match=r"task 'bad': X: .* without negative eigenvalues, but 'difference"):
+        tasks(kernels=KernelBank([KernelSpec(difference)])).fit(samples, {"good": Y["a"], "bad": Y["b"]})
 
 
 def test_separate_tasks_are_separate_models():

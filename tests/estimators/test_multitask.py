@@ -8,6 +8,7 @@ from scipy.sparse import coo_matrix
 from sklearn.base import clone
 
 from bemkl import BEMKLClassifier, BEMKLMultiTask, BEMKLRegressor, KernelBank, KernelSpec, load_model, save_model
+from bemkl.exceptions import ConvergenceWarning
 from bemkl.inference import Block, Gaussian, NewtonMeans, NewtonWeights, Priors, Probit, Problem, run
 
 RNG = np.random.default_rng(0)
@@ -259,6 +260,13 @@ def test_keys_that_no_file_can_hold(name, tmp_path):
     with pytest.raises(ValueError, match=r"but task_types has the key .* set task_types to its default before saving"):
         save_model(model, tmp_path / "tasks.skops")
     save_model(model.set_params(task_types="auto"), tmp_path / "tasks.skops")
+
+
+@pytest.mark.parametrize("posterior", ["mean_field", "marginal"])
+def test_too_few_steps_are_a_warning_that_offers_what_there_is(posterior):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 was reached") as caught:
+        BEMKLMultiTask(BANK, posterior=posterior, max_iter=1).fit(X, Y)
+    assert str(caught[0].message).endswith("Raise max_iter.")
 
 
 def test_the_bound_does_not_tell_whether_tasks_have_weights_in_common():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from bemkl.arrays import Array, explained
 from bemkl.estimators.fitted import Fitted, Moments
 from bemkl.estimators.fitting import Effort
 from bemkl.estimators.leaving_out import LeftOut, left_out
-from bemkl.estimators.parameters import factor_tolerance, generator, probability_of
+from bemkl.estimators.parameters import by_kernel_or_view, factor_tolerance, generator, probability_of
+from bemkl.estimators.parts import deviations, groups_of, refuse_indivisible, sums
 from bemkl.estimators.posteriors import Learned, MakeWay, Samples, Targets, Tasks
 from bemkl.estimators.sources import Source, check_kernels, fit_source, refuse_asymmetry, refuse_kernels_first
 from bemkl.estimators.summary import as_table, used, view_rows, weight_intervals, weight_rows
@@ -33,7 +34,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     _scale: Array
     posterior_: Any
 
-    def contributions(self, X: Any) -> Array:
+    def contributions(self, X: Any, return_std: bool = False, *, by: str = "kernel") -> Any:
         """
         Return what each kernel contributes to the decisions: weight times intermediate output.
 
@@ -41,18 +42,37 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         ----------
         X : array_like, data frame, sparse matrix, dict of these, or kernels
             Samples.
+        return_std : bool
+            Whether to return the standard deviations of the contributions as well, which the marginal posterior with
+            the prior "sum" has: those of each kernel's function, given the kernel weights.
+        by : {"kernel", "view"}
+            What contributes: each kernel, or all kernels on the same columns, or of the same view, together. Views have
+            the order of `view_names_`.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_kernels) or (n_samples, n_kernels, n_outputs)
+        contributions : ndarray of shape (n_samples, n_kernels) or (n_samples, n_kernels, n_outputs)
             The contributions. With `intercept_` they sum to the decision (classification) or prediction (regression).
+        deviations : ndarray of the same shape
+            Their standard deviations, if asked for.
         """
-        blocks = []
+        check_is_fitted(self)
+        single = by_kernel_or_view(by) == "kernel"
+        groups = groups_of(range(len(self.kernel_names_)) if single else self._source.kinds()[0])
+        if return_std:
+            refuse_indivisible(self._fitted)
+        means, stds = [], []
         for stack in self._blocks(X):
-            parts = [fitted.contributions(stack) for fitted in self._fitted]
-            blocks.append(np.concatenate(parts).transpose(2, 1, 0))
-        contributions: Array = np.concatenate(blocks) * self._scale
-        return contributions[..., 0] if self._single else contributions
+            means.append(sums(np.concatenate([fitted.contributions(stack) for fitted in self._fitted]), groups))
+            if return_std:
+                stds.append(deviations(self._fitted, stack, groups))
+        return (self._by_sample(means), self._by_sample(stds)) if return_std else self._by_sample(means)
+
+    @property
+    def view_names_(self) -> list[str]:
+        """Names of the views, or of the columns that kernels are on, in the order in which kernels come."""
+        check_is_fitted(self)
+        return list(dict.fromkeys(self._source.kinds()[0]))
 
     def combined_kernel(self, X: Any) -> Array:
         """
@@ -98,9 +118,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             chance, p. A data frame if pandas is installed.
         """
         check_is_fitted(self)
-        if by not in ("kernel", "view"):
-            raise ValueError(f'by: expected "kernel" or "view", got {by!r}.')
-        probability = probability_of(coverage)
+        by, probability = by_kernel_or_view(by), probability_of(coverage)
         names = self.kernel_names_ if by == "kernel" else self._source.kinds()[0]
         describe, rows = weight_rows if by == "kernel" else view_rows, []
         for label, fitted in zip(self._labels, self._fitted, strict=True):
@@ -228,6 +246,11 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             validate_data(self, X, reset=False, skip_check_array=True)
         for stack in self._source.blocks(X):
             yield stack.dense()
+
+    def _by_sample(self, blocks: Sequence[Array]) -> Array:
+        """Join blocks, on the scale of the decisions. Shapes: blocks (n_outputs, n, n_block)."""
+        joined: Array = np.concatenate([block.transpose(2, 1, 0) for block in blocks]) * self._scale
+        return joined[..., 0] if self._single else joined
 
     def _scores(self, X: Any) -> Array:
         """Return the means of the outputs, shape (n_samples, n_outputs)."""

@@ -223,7 +223,7 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         self._keep(X, samples, learned, np.zeros(n_outputs), np.ones(n_outputs))
         return self
 
-    def contributions(self, X: Any) -> Array:
+    def contributions(self, X: Any, return_std: bool = False, *, by: str = "kernel") -> Any:
         """
         Return what each kernel contributes to the decisions: weight times intermediate output.
 
@@ -231,14 +231,23 @@ class BEMKLClassifier(ClassifierMixin, BEMKLEstimator):  # type: ignore[misc]  #
         ----------
         X : array_like, data frame, sparse matrix, dict of these, or kernels
             Samples.
+        return_std : bool
+            Whether to return the standard deviations of the contributions as well, which the marginal posterior with
+            the prior "sum" has: those of each kernel's function, given the kernel weights.
+        by : {"kernel", "view"}
+            What contributes: each kernel, or all kernels on the same columns, or of the same view, together. Views have
+            the order of `view_names_`.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_kernels) or (n_samples, n_kernels, n_classes)
+        contributions : ndarray of shape (n_samples, n_kernels) or (n_samples, n_kernels, n_classes)
             The contributions. With `intercept_` they sum to what `decision_function` returns: one number a sample for
             two classes, also where the two compete.
+        deviations : ndarray of the same shape
+            Their standard deviations, if asked for.
         """
-        parts = super().contributions(X)
+        parts = super().contributions(X, return_std, by=by)
+        # Where two classes compete there are no deviations: that is a mean-field posterior.
         return parts[..., 1] - parts[..., 0] if self._duel else parts
 
     def _describe(self) -> None:

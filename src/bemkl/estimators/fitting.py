@@ -53,9 +53,11 @@ def fit_problems(
     starts: Sequence[Posterior | None],
     effort: Effort,
     rng: np.random.Generator,
+    *,
+    goes_on: bool,
 ) -> list[FitResult]:
     """
-    Fit problems, and keep the best start of each.
+    Fit problems, and keep the best start of each; a warning says so where another call of fit goes on from these.
 
     An interrupt from the keyboard ends every run after the iteration it is in, and a run that had none yet after its
     first. A second interrupt is raised.
@@ -91,7 +93,7 @@ def fit_problems(
     for p in range(len(problems)):
         mine = [result for (q, _, _), result in zip(jobs, results, strict=True) if q == p and result is not None]
         best.append(max(mine, key=lambda result: result.lower_bound))
-    _warn(best, effort)
+    _warn(best, effort, goes_on=goes_on)
     return best
 
 
@@ -141,7 +143,7 @@ def fit_in_turn(
                 return stopped.is_set()
 
             results.append(run(watch))
-    _warn(results, effort)
+    _warn(results, effort, goes_on=False)
     return results
 
 
@@ -208,7 +210,7 @@ def _at_once(work: Any, n_jobs: int, stopped: Event, workers: int) -> list[FitRe
         return [future.result() for future in futures]
 
 
-def _warn(results: Sequence[Run], effort: Effort) -> None:
+def _warn(results: Sequence[Run], effort: Effort, *, goes_on: bool) -> None:
     """Warn once about runs that did not settle, however many there are."""
     if effort.tol is None and not any(result.interrupted for result in results):
         return
@@ -217,10 +219,10 @@ def _warn(results: Sequence[Run], effort: Effort) -> None:
         interrupted = any(result.interrupted for result in open_ends)
         end = "the fit was interrupted" if interrupted else f"max_iter={effort.max_iter} was reached"
         which = "" if len(results) == 1 else f" in {len(open_ends)} of {len(results)} runs"
+        way_out = "Raise max_iter, or call fit again with warm_start=True to go on." if goes_on else "Raise max_iter."
         warnings.warn(
             f"{end} after {max(result.n_iter for result in open_ends)} iterations{which}, before the lower bound "
-            f"settled within tol={effort.tol}. The model holds what was learned until then. Raise max_iter, or call "
-            "fit again with warm_start=True to go on.",
+            f"settled within tol={effort.tol}. The model holds what was learned until then. {way_out}",
             ConvergenceWarning,
             stacklevel=6,  # the line that called fit
         )

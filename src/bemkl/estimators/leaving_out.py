@@ -47,14 +47,16 @@ def left_out(view: str, views: Sequence[str], fitted: Sequence[Fitted]) -> LeftO
             'posterior="marginal", or fit again without the view and compare predictions on the same folds.'
         )
     if relevance.views is None:
-        raise ValueError(f"without: this fit left no view out. {_reason(len(names))}")
+        raise ValueError(f"without: this fit left no view out. {_reason(len(names), fitted[0].n_samples)}")
     place, found = names.index(view), relevance.views
     values = (found.evidence, found.loss, found.loss_deviation, found.probability)
     return LeftOut(view, *(float(each[place]) for each in values))
 
 
-def _reason(n_views: int) -> str:
+def _reason(n_views: int, n_samples: int) -> str:
     """Say why views were not left out, and what to do."""
+    if n_samples < 2:
+        return "It has one sample only, of which the others cannot say anything: pass more samples."
     if n_views < 2:
         return "It has one view only: pass several as a dict, or columns with kernels of their own."
     if n_views > MOST_GROUPS:

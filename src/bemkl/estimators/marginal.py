@@ -44,8 +44,8 @@ class Marginal:
         groups = [[training] for training in trainings] if self._tasks.sharing == "separate" else [trainings]
         for group in groups:
             self._refuse_many(group)
-        for here in samples:
-            refuse_indefinite(here)
+        for name, here in zip(self._tasks.names, samples, strict=True):
+            refuse_indefinite(here, "X" if self._tasks.alone else f"task {name!r}: X")
         kinds = kinds_of(*samples[0].source.kinds())
         jobs = [(g, prior) for g in range(len(groups)) for prior in self._priors]
         found = fit_in_turn(
@@ -113,8 +113,8 @@ def _refuse_others(given: Mapping[str, Any]) -> None:
         )
 
 
-def refuse_indefinite(samples: Samples) -> None:
-    """Refuse kernels that are no covariances, and name the first one."""
+def refuse_indefinite(samples: Samples, where: str) -> None:
+    """Refuse kernels that are no covariances, and name the first one and where it was given."""
     for position, _, matrix in samples.stack.each():
         if matrix is None:
             continue  # thin factors have no negative eigenvalues
@@ -126,7 +126,7 @@ def refuse_indefinite(samples: Samples) -> None:
             values = np.linalg.eigvalsh(square)
             if values[0] < -_NEGLIGIBLE * max(values[-1], size):
                 raise ValueError(
-                    f"X: the marginal posterior needs kernels without negative eigenvalues, but "
+                    f"{where}: the marginal posterior needs kernels without negative eigenvalues, but "
                     f"{samples.source.names[position]!r} has one of {values[0]:.3g}, where the largest is "
                     f'{values[-1]:.3g}. Set negative ones to zero, or take posterior="mean_field".'
                 ) from None

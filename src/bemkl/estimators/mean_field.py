@@ -29,6 +29,7 @@ class MeanField:
         pool_prior = gamma_prior("pool_prior", estimator.pool_prior) if pooled else None
         self._strategies = find_strategies(estimator.weights, estimator.acceleration, pool_prior=pool_prior)
         self._priors = read_priors(estimator)
+        self._goes_on = "warm_start" in given
         self._given = getattr(estimator, "posterior_", None) if given.get("warm_start", False) else None
 
     def learn(self, samples: Sequence[Samples], rng: np.random.Generator) -> Learned:
@@ -41,7 +42,8 @@ class MeanField:
         groups = [blocks] if self._together else [[block] for block in blocks]
         problems = [Problem(group, self._priors, **self._strategies) for group in groups]
         names = ["fit"] if self._together else self._names
-        results = fit_problems(problems, names, self._starts(problems), self._effort, rng)
+        starts = self._starts(problems)
+        results = fit_problems(problems, names, starts, self._effort, rng, goes_on=self._goes_on)
         fitted = [fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks))]
         posteriors = tuple(result.state.posterior() for result in results)
         return Learned(

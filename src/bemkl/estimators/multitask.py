@@ -349,7 +349,7 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """Fit the chosen posterior; nothing of this estimator changes."""
         effort = Effort(self.max_iter, self.tol, self.n_init, self.n_jobs, self.verbose)
         make_way: MakeWay = find("posterior", self.posterior, POSTERIORS)
-        tasks = Tasks([reading.targets for reading in readings], tuple(map(str, parts)), self.sharing)
+        tasks = Tasks([reading.targets for reading in readings], tuple(map(str, parts)), self.sharing, alone=False)
         way = make_way(self, tasks, effort)
         tolerance = factor_tolerance(self.factor_tol)
         check_kernels(self.kernels)

@@ -35,6 +35,13 @@ def gamma_prior(name: str, value: Any) -> Gamma:
         ) from None
 
 
+def by_kernel_or_view(by: Any) -> str:
+    """Read whether kernels or views are asked for."""
+    if not isinstance(by, str) or by not in ("kernel", "view"):
+        raise ValueError(f'by: expected "kernel" or "view", got {by!r}.')
+    return by
+
+
 def intermediate_prior(value: Any) -> Precision:
     """Read the deviation of the intermediate outputs."""
     if isinstance(value, str) and value == "learn":

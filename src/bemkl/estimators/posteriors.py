@@ -32,11 +32,12 @@ class Targets(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
-    """What was observed of one set of samples or several, and what their kernel weights have in common."""
+    """What was observed of one set of samples or of several tasks, and what their kernel weights have in common."""
 
     targets: Sequence[Targets]  # one a set
     names: tuple[str, ...] = ("fit",)  # what to call them
     sharing: str = "separate"  # "shared" weights, "pooled" ones around common ones, or "separate" ones
+    alone: bool = True  # whether this is one set, which users know without a name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +13,8 @@ from bemkl.arrays import Array
 from bemkl.marginal.functions import Predictor
 from bemkl.marginal.outputs import Output, Predicted
 from bemkl.marginal.relevance import Relevance
+
+Positions = npt.NDArray[np.intp]
 
 _FARTHEST = 500.0
 """Most that the logarithm of a weight moves in a draw: beyond, an interval has no end worth a number."""
@@ -216,6 +219,32 @@ class FittedProcess:
         """Return what each kernel adds to the scores. Shapes: returns (n_outputs, n_kernels, n_new)."""
         parts: Array = np.einsum("mid,ld->lmi", stack.values, self.dual, optimize=True)
         return self.kernel_weights[:, None] * parts
+
+    @property
+    def additive(self) -> bool:
+        """Whether predictors are sums of functions, one a kernel."""
+        return all(predictor.additive for predictor in self.predictors)
+
+    def contribution_deviations(self, stack: NewKernels, groups: Sequence[Positions]) -> Array | None:
+        """
+        Return deviations of what kernels of a group add to the scores together; None where k(x, x) is not known.
+
+        A group's functions sum to a Gaussian process with the sum of its kernels.
+
+        Shapes: groups (n_members,); returns (n_outputs, n_groups, n_new).
+        """
+        if stack.own is None and self.varying is not None:
+            return None
+        values, own = stack.values, self.diagonal[:, None] if stack.own is None else stack.own
+        deviations = np.empty((self.n_outputs, len(groups), values.shape[1]))
+        for g, members in enumerate(groups):
+            weights = self.kernel_weights[members]
+            cross, prior = np.tensordot(weights, values[members], 1), weights @ own[members]
+            prior = np.broadcast_to(prior, len(cross))
+            parts = [_columns(each, each.variance(cross, prior, with_bias=False)) for each in self.predictors]
+            deviations[:, g] = np.sqrt(np.hstack(parts)).T
+        scaled: Array = self.output.scale[:, None, None] * deviations
+        return scaled
 
     def score(self, stack: NewKernels) -> Array:
         """Return expected scores. Shapes: returns (n_new, n_outputs)."""

@@ -81,8 +81,16 @@ class Predictor(Protocol):
     def intercept(self) -> Array:
         """What is added, shape (n_outputs,)."""
 
-    def variance(self, cross: Array, own: Array) -> Array:
-        """Return variances from (n_new, n_basis) combined kernels and (n_new,) combined values k(x, x)."""
+    @property
+    def additive(self) -> bool:
+        """Whether the predictor is a sum of functions, one a kernel, of which some can be asked for."""
+
+    def variance(self, cross: Array, own: Array, *, with_bias: bool = True) -> Array:
+        """
+        Return variances from (n_new, n_basis) combined kernels and (n_new,) combined values k(x, x).
+
+        Where the predictor is additive, the kernels may be some of them, and then without the bias.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +149,7 @@ class FullPredictor:
               \quad \mathbf{v} = \mathbf{L}^{-1}\mathbf{R}^{1/2}\mathbf{1}
 
     with :math:`\mathbf{LL}^\top = \mathbf{I} + \mathbf{R}^{1/2}\mathbf{CR}^{1/2}` of the covariance without the bias.
+    Functions of some kernels have no bias of their own, which puts 0 in place of the 1.
     """
 
     dual: Array  # (n_basis, n_outputs)
@@ -150,14 +159,20 @@ class FullPredictor:
     amplitude: float
     bias: float
 
-    def variance(self, cross: Array, own: Array) -> Array:
+    @property
+    def additive(self) -> bool:
+        """One function a kernel."""
+        return True
+
+    def variance(self, cross: Array, own: Array, *, with_bias: bool = True) -> Array:
         """Return variances. Shapes: cross (n_new, n_basis), own (n_new,)."""
         scaled = self.root[:, None] * (self.amplitude * cross).T
         white = solve_triangular(self.triangle, scaled, lower=True, check_finite=False)
         level = solve_triangular(self.triangle, self.root, lower=True, check_finite=False)
         # The bias comes apart: a large one would leave the difference of the kernels' variances no digits.
         left = np.maximum(self.amplitude * own - np.square(white).sum(axis=0), 0.0)
-        variance: Array = left + self.bias * (1.0 - level @ white) ** 2 / (1.0 + self.bias * (level @ level))
+        tilt = float(with_bias) - level @ white
+        variance: Array = left + self.bias * tilt**2 / (1.0 + self.bias * (level @ level))
         return variance
 
 
@@ -290,12 +305,16 @@ class FeaturePredictor:
     bias: float
     amplitude: float | None  # of the prior variance that features do not hold; None where they hold all of it
 
-    def variance(self, cross: Array, own: Array) -> Array:
+    @property
+    def additive(self) -> bool:
+        """Sample weights are common to all kernels; values at landmarks are sums of the kernels' own."""
+        return self.amplitude is not None
+
+    def variance(self, cross: Array, own: Array, *, with_bias: bool = True) -> Array:
         """Return variances. Shapes: cross (n_new, n_basis), own (n_new,)."""
         features = cross @ self.features
-        white = solve_triangular(
-            self.triangle, _with_bias_column(features, self.bias).T, lower=True, check_finite=False
-        )
+        extended = _with_bias_column(features, self.bias if with_bias else 0.0)
+        white = solve_triangular(self.triangle, extended.T, lower=True, check_finite=False)
         variance: Array = np.square(white).sum(axis=0)
         if self.amplitude is not None:
             variance += np.maximum(self.amplitude * own - np.vecdot(features, features), 0.0)

@@ -107,9 +107,12 @@ class ObservedLabels:
         return density
 
     def _left_out(self, posteriors: Sequence[Approximation]) -> tuple[Array, Array]:
-        """Predict each sample by the others without a partner of the other label, one column an output."""
+        """Predict each sample by the others, without a partner of the other label if there is one, column by column."""
         units = zip(posteriors, self.sign.T, strict=True)
-        return _joined(posterior.left_out_with(_partners(sign)) for posterior, sign in units)
+        return _joined(
+            posterior.left_out() if np.ptp(sign) == 0.0 else posterior.left_out_with(_partners(sign))
+            for posterior, sign in units
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,10 +168,10 @@ def _logs(probability: Array) -> Array:
 
 
 def _partners(sign: Array) -> npt.NDArray[np.intp]:
-    """Return samples with the other label for each one, in turn. Shapes: sign (n,); returns (n, n_each)."""
+    """Return samples with the other one of two labels for each one, in turn. Shapes: sign (n,); returns (n, n_each)."""
     partners = np.empty((len(sign), _PARTNERS), dtype=np.intp)
     for label in (-1.0, 1.0):
         here, others = np.flatnonzero(sign == label), np.flatnonzero(sign != label)
         turns = np.arange(len(here) * _PARTNERS).reshape(len(here), -1)
-        partners[here] = others[turns % len(others)] if len(others) else here[:, None]
+        partners[here] = others[turns % len(others)]
     return partners

@@ -62,14 +62,15 @@ class Relevance:
 
 def relevance(model: Model, place: Place, views: Sequence[Hashable], observed: Observed, output: Output) -> Relevance:
     """
-    Leave each view out in turn, then each kernel; nothing for priors that kernels cannot be taken from.
+    Leave each view out in turn, then each kernel; nothing for priors that kernels cannot be taken from, or one sample.
 
     Shapes: views (n_kernels,), the view of each kernel.
     """
     names, n_kernels = list(dict.fromkeys(views)), len(views)
     several, alike = 2 <= len(names) <= MOST_GROUPS, len(names) == n_kernels
     apart = not alike and n_kernels >= 2 and len(names) + n_kernels <= MOST_GROUPS
-    if not (several or apart) or not all(unit.prior.additive for unit in model.units):
+    divisible = all(unit.prior.additive and unit.likelihood.n_samples > 1 for unit in model.units)
+    if not (several or apart) or not divisible:
         return Relevance()
     experiment = _Experiment(model, place, observed, output, Information.of(model, place))
     # Kernels that are alone in their views are these views.
