@@ -24,7 +24,7 @@ from bemkl.marginal.likelihoods import Likelihood
 _BIAS_DEVIATION, _OWN_DEVIATION = 2.0, 4.0
 """Deviations of the normal priors of logarithms: variance of the bias, parameters of likelihoods."""
 
-AMPLITUDE, _BIAS, _OWN = 0, 1, 2
+AMPLITUDE, BIAS, _OWN = 0, 1, 2
 """Places of the parameters that are common to all units, and of the first one of the likelihoods."""
 
 
@@ -146,7 +146,7 @@ class Model:
 
     def bias(self, parameters: Array) -> float:
         """Return the variance of the bias."""
-        return float(np.exp(parameters[_BIAS]))
+        return float(np.exp(parameters[BIAS]))
 
     def _own(self, parameters: Array) -> Iterator[tuple[Unit, slice]]:
         """Yield units with the places of their likelihoods' parameters."""
@@ -175,7 +175,7 @@ class Model:
         slopes = np.zeros((len(values), len(parameters)))
         slopes[:n_kernels, AMPLITUDE] = values[:n_kernels] / self.units[0].prior.degree
         slopes[:n_kernels, self.n_common :] = self.effects.design * values[:n_kernels, None]
-        slopes[n_kernels, _BIAS] = values[n_kernels]
+        slopes[n_kernels, BIAS] = values[n_kernels]
         for place, (unit, own) in enumerate(self._own(parameters), start=n_kernels + 1):
             if unit.likelihood.gaussian and own.stop > own.start:
                 values[place] = slopes[place, own.start] = np.exp(parameters[own.start])
@@ -199,7 +199,7 @@ class Model:
         slope, gradient = look.kernel_slopes, np.zeros(len(look.parameters))
         for (unit, places), worth in zip(self._own(look.parameters), look.worths, strict=True):
             ones = np.ones((unit.likelihood.n_samples, 1))
-            gradient[_BIAS] += 0.5 * bias * float(worth.pull.times(ones).sum())
+            gradient[BIAS] += 0.5 * bias * float(worth.pull.times(ones).sum())
             gradient[places] += worth.own
         gradient[AMPLITUDE] = slope @ weights / self.units[0].prior.degree
         gradient[self.n_common :] = self.effects.design.T @ (slope * weights)
@@ -215,7 +215,7 @@ class Model:
             changes = np.vstack([here_weights / unit.prior.degree, (design[:, effects] * here_weights[:, None]).T])
             noise = range(own.start, own.stop) if unit.likelihood.gaussian else range(0)
             along = _Along(prior, changes, bias, np.repeat(1.0 / posterior.sites.precision[None], len(noise), axis=0))
-            here = np.array([AMPLITUDE, *(self.n_common + effects), _BIAS, *noise])
+            here = np.array([AMPLITUDE, *(self.n_common + effects), BIAS, *noise])
             total[np.ix_(here, here)] += unit.criterion.curvature(posterior, along)
         return total
 

@@ -26,7 +26,7 @@ from bemkl.marginal.approximation import Approximation
 from bemkl.marginal.climb import Place, search
 from bemkl.marginal.criteria import directions
 from bemkl.marginal.information import Information
-from bemkl.marginal.model import Look, Model, Unit
+from bemkl.marginal.model import AMPLITUDE, BIAS, Look, Model, Unit
 from bemkl.marginal.observed import Observed
 from bemkl.marginal.outputs import Output
 
@@ -38,6 +38,10 @@ _FLAT = 0.1
 """Gain, in nats, that the others' answer may leave."""
 _SETTLED = 1e-5
 """Change of the bound, a sample, at which inner steps end: some thousandths of a nat do not change a test."""
+_RATIOS = np.linspace(-4.0, 3.0, 8)
+"""Logarithms of factors of the covariance that are tried where the noise is given."""
+_RIDGE = 1e-8
+"""Share of the largest variance below which outputs do not vary."""
 _WIDEST_ANSWER = 2.0
 """Largest change of a parameter, all of which are logarithms, that is taken without a look."""
 
@@ -129,7 +133,7 @@ def _probability(look: Look, change: Array) -> float:
 
     Shapes: change (n_variances,).
     """
-    model = look.model
+    look, model = _best_ratio(look), look.model
     slope, variance, third = 0.0, 0.0, 0.0
     shared = model.units[0].prior.kernels.combine(change[: model.n_kernels]) + change[model.n_kernels]
     for unit, posterior, noise in zip(model.units, look.posteriors, change[model.n_kernels + 1 :], strict=True):
@@ -145,6 +149,37 @@ def _probability(look: Look, change: Array) -> float:
     return _upper_tail(slope / np.sqrt(variance), third / variance**1.5) if variance > 0.0 else 1.0
 
 
+def _best_ratio(look: Look) -> Look:
+    """
+    Return a look with the best ratio of covariance and noise by evidence, where the noise is given.
+
+    Weights of classes are judged by other things; the test asks what normal responses would do by chance.
+    """
+    model = look.model
+    if not any(_given(unit) for unit in model.units):
+        return look
+    step = np.zeros(len(look.parameters))
+    step[[AMPLITUDE, BIAS]] = 1.0
+    tried = [model.look(look.parameters + log * step, look.sites) for log in _RATIOS]
+    return max(tried, key=_evidence_of_responses)
+
+
+def _evidence_of_responses(look: Look) -> float:
+    """Return the evidence of several responses at their best covariance with each other, but for a constant."""
+    total = 0.0
+    for unit, posterior in zip(look.model.units, look.posteriors, strict=True):
+        variances = _variances(unit, posterior)
+        held = variances[variances > _RIDGE * variances.max()]
+        total -= 0.5 * float(posterior.condition.alpha.shape[0] * np.log(held).sum())
+        total -= 0.5 * len(held) * posterior.condition.logdet
+    return total
+
+
+def _given(unit: Unit) -> bool:
+    """Tell whether responses have a given noise."""
+    return unit.likelihood.gaussian and not len(unit.likelihood.start)
+
+
 def _variances(unit: Unit, posterior: Approximation) -> Array:
     """
     Return variances of outputs in units of the covariance, in directions in which they are independent.
@@ -154,7 +189,7 @@ def _variances(unit: Unit, posterior: Approximation) -> Array:
 
     Shapes: returns (n_outputs,).
     """
-    if not unit.likelihood.gaussian or len(unit.likelihood.start):
+    if not _given(unit):
         return np.ones(unit.likelihood.n_outputs)
     responses, alpha = posterior.sites.pull / posterior.sites.precision[:, None], posterior.condition.alpha
     variances: Array = np.maximum(np.linalg.eigvalsh(alpha.T @ responses / len(alpha)), 0.0)
