@@ -10,7 +10,7 @@ import numpy as np
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import find_strategies, gamma_prior, read_priors
 from bemkl.estimators.posteriors import Learned, Samples, Tasks, joined
-from bemkl.inference import Block, Posterior, Problem, fitted_block
+from bemkl.inference import Block, Posterior, Problem, fitted_block, integrated_weights
 from bemkl.inference.state import check_fit
 
 
@@ -42,7 +42,11 @@ class MeanField:
         problems = [Problem(group, self._priors, **self._strategies) for group in groups]
         names = ["fit"] if self._together else self._names
         results = fit_problems(problems, names, self._starts(problems), self._effort, rng)
-        fitted = [fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks))]
+        fitted = [
+            fitted_block(result.state, t, integrated)
+            for result, integrated in zip(results, [integrated_weights(result.state) for result in results], strict=True)
+            for t in range(len(result.state.blocks))
+        ]
         posteriors = tuple(result.state.posterior() for result in results)
         return Learned(
             names=tuple(self._names),

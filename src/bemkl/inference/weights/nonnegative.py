@@ -14,6 +14,7 @@ from bemkl.arrays import Array, whole_number
 from bemkl.distributions import Gamma, Priors
 from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.moments import JointCovariance, JointPrecision, TruncatedNormals, WeightMoments
+from bemkl.inference.protocols import Information
 from bemkl.inference.weights.free import (
     FreeWeights,
     precision_of,
@@ -37,6 +38,10 @@ class NonnegativeWeights(FreeWeights):
     def moments(self, block: int) -> WeightMoments:
         """Moments as one block sees them."""
         return replace(FreeWeights.moments(self, block), marginals=TruncatedNormals(self.location, self.deviation))
+
+    def integrated(self, information: Sequence[Information]) -> NonnegativeWeights:
+        """Return themselves."""
+        return self
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return this factor's terms of the lower bound."""

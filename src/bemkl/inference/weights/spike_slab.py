@@ -14,6 +14,7 @@ from bemkl.distributions import Gamma, Priors
 from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import LowRank
 from bemkl.inference.moments import SpikesAndSlabs, WeightMoments
+from bemkl.inference.protocols import Information
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +72,10 @@ class SpikeSlabWeights:
             cross=np.zeros((len(mean), self.n_outputs[block])),
             marginals=SpikesAndSlabs(self.inclusion, self.slab_mean[block], np.sqrt(self.slab_variance[block])),
         )
+
+    def integrated(self, information: Sequence[Information]) -> SpikeSlabWeights:
+        """Return themselves."""
+        return self
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return these factors' terms of the lower bound."""
