@@ -198,8 +198,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _describe(self) -> None:
         """Set what can be read off the posteriors."""
         one = len(self._fitted) == 1
-        weights = np.array([fitted.kernel_weights for fitted in self._fitted])
-        deviations = np.array([fitted.weight_deviations for fitted in self._fitted])
+        described = [(fitted.kernel_weights, fitted.weight_deviations) for fitted in self._fitted]
+        weights, deviations = (np.array(values) for values in zip(*described, strict=True))
         self.kernel_weights_ = weights[0] if one else weights
         self.kernel_weights_std_ = deviations[0] if one else deviations
         self.selected_kernels_ = np.flatnonzero(np.any([used(self._source, fitted) for fitted in self._fitted], axis=0))
@@ -208,8 +208,9 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             self.kernel_inclusion_ = inclusion[0] if one else np.array(inclusion)
         elif hasattr(self, "kernel_inclusion_"):
             del self.kernel_inclusion_
-        self.dual_coef_ = np.concatenate([fitted.dual for fitted in self._fitted]).T * self._scale
-        self.intercept_ = np.concatenate([fitted.intercept for fitted in self._fitted]) * self._scale + self._offset
+        lines = [(fitted.dual, fitted.intercept) for fitted in self._fitted]
+        dual, intercept = (np.concatenate(values) for values in zip(*lines, strict=True))
+        self.dual_coef_, self.intercept_ = dual.T * self._scale, intercept * self._scale + self._offset
 
     @property
     def _precomputed(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import find_strategies, gamma_prior, read_priors
 from bemkl.estimators.posteriors import Learned, Samples, Tasks, joined
-from bemkl.inference import Block, Posterior, Problem, fitted_block, integrated_weights
+from bemkl.inference import Block, Posterior, Problem, fitted_blocks
 from bemkl.inference.state import check_fit
 
 
@@ -42,18 +42,14 @@ class MeanField:
         problems = [Problem(group, self._priors, **self._strategies) for group in groups]
         names = ["fit"] if self._together else self._names
         results = fit_problems(problems, names, self._starts(problems), self._effort, rng)
-        fitted = [
-            fitted_block(result.state, t, integrated)
-            for result, integrated in zip(results, [integrated_weights(result.state) for result in results], strict=True)
-            for t in range(len(result.state.blocks))
-        ]
-        posteriors = tuple(result.state.posterior() for result in results)
+        kept = [(fitted_blocks(result.state), result.state.posterior()) for result in results]
+        posteriors = tuple(posterior for _, posterior in kept)
         return Learned(
             names=tuple(self._names),
-            fitted=tuple(fitted),
+            fitted=tuple(block for blocks, _ in kept for block in blocks),
             posterior=posteriors[0] if len(posteriors) == 1 else posteriors,
-            lower_bounds=joined([result.lower_bounds for result in results]),
             converged=all(result.converged for result in results),
+            lower_bounds=joined([result.lower_bounds for result in results]),
             alike=self._together and self._strategies["weights"].shared,
         )
 

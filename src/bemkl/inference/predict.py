@@ -7,11 +7,12 @@ from typing import get_args
 
 import numpy as np
 
+from bemkl._numerics.linalg import Cholesky
 from bemkl._numerics.threads import one_pool
 from bemkl.arrays import Array, whole_number
 from bemkl.inference.block import BlockState
 from bemkl.inference.fitted import FittedBlock, Prediction
-from bemkl.inference.matrices import Dense, LowRank, Symmetric, total
+from bemkl.inference.matrices import LowRank, Symmetric, total
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.pair import NEEDS_ROOT
 from bemkl.inference.problem import Problem
@@ -70,6 +71,24 @@ def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, pre
     return fitted_block(state, block).predict(stack, predictive, intermediate=True)
 
 
+def fitted_blocks(state: State) -> tuple[FittedBlock, ...]:
+    """
+    Keep of a posterior what predictions and summaries of all blocks need, with intervals of kernel weights.
+
+    Parameters
+    ----------
+    state : State
+        The posterior.
+
+    Returns
+    -------
+    tuple of FittedBlock
+        The blocks without their samples.
+    """
+    integrated = integrated_weights(state)
+    return tuple(fitted_block(state, t, integrated) for t in range(len(state.blocks)))
+
+
 def integrated_weights(state: State) -> WeightPosterior:
     """
     Return the kernel weights as uncertain as they are where the sample weights may follow them.
@@ -112,8 +131,8 @@ def _information(here: BlockState, weights: WeightMoments) -> _Information:
     borders, kernels = [], []
     for output, precision in enumerate(here.sample_precision.mean):
         sums = rows.run(inform, output)[1]
-        own = Dense(sums.samples).plus_diagonal(precision, overwrite=True).solver("sample weights", overwrite=True)
-        taken = own.whitener()(sums.links)
+        own = sums.samples + np.diag(precision)
+        taken = Cholesky.of(own, "sample weights", overwrite=True).whitener()(sums.links)
         borders.append(sums.border - taken @ taken[0])
         kernels.append(sums.kernels + LowRank(np.zeros(len(taken) - 1), taken[1:], np.full(taken.shape[1], -1.0)))
     border = np.stack(borders)

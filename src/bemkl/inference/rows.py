@@ -241,16 +241,16 @@ def times_curvature(part: Part, vector: Array) -> tuple[Part, Array]:
 
 def weigh(part: Part, tau: Array, upsilon: Array, e: Array, b: Array) -> tuple[Part, None]:
     r"""
-    Leave as work the combined kernel, and the weight of each sample in what is known of its predictor.
+    Leave as work the combined kernel, approximately, and the weight of each sample in what is known of its predictor.
 
     With curvatures c of the likelihood, and the intermediate outputs integrated out,
     :math:`w = (1 / c + \lVert\tilde{\boldsymbol e}\rVert^2 / \tilde\upsilon)^{-1}`.
 
     Shapes: tau (n_outputs,), upsilon (n_outputs,), e (n_kernels,), b (n_outputs,).
     """
-    combined = np.concatenate([np.tensordot(e, rows, 1) for _, rows in blocks_of(part.stack)])
     c = profile_of(part, tau, predictor(part, e, b)).curvature
-    return replace(part, work=(combined, c / (1.0 + c * (e @ e) / upsilon[:, None]))), None
+    weights = c / (1.0 + c * (e @ e) / upsilon[:, None])
+    return replace(part, work=(part.stack.combine_approximately(e), weights)), None
 
 
 def inform(part: Part, output: int) -> tuple[Part, InformationSums]:

@@ -95,7 +95,6 @@ class FreeWeights:
             "kernel_weights": prior + 0.5 * self.logdet + 0.5 * len(self.mean),
         }
 
-
     def integrated(self, information: Sequence[Information]) -> FreeWeights:
         """Return the same means, with the covariance that is left where all sample weights may follow them."""
         covariance, logdet = precision_of(self, information).inverse_and_logdet()
