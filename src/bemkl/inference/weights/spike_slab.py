@@ -13,8 +13,14 @@ from bemkl.arrays import Array
 from bemkl.distributions import Gamma, Priors
 from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import LowRank
-from bemkl.inference.moments import SpikesAndSlabs, WeightMoments
+from bemkl.inference.moments import JointPrecision, SpikesAndSlabs, WeightMoments
 from bemkl.inference.protocols import Information
+
+
+_FIXED = 1e4
+"""How much more precise the size of all weights together is made than it is."""
+_RARE = 1e-6
+"""Least probability to be on of kernels beside which others are judged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,8 +80,39 @@ class SpikeSlabWeights:
         )
 
     def integrated(self, information: Sequence[Information]) -> SpikeSlabWeights:
-        """Return themselves."""
-        return self
+        r"""
+        Return the same weights of kernels that are on, with the deviations and the probabilities that are left.
+
+        A kernel is judged beside all others, whose weights vary around zero as much as on and off together:
+        :math:`J_m = (\Sigma_{mm})^{-1} - \tilde\omega / \pi_m` is what samples say of it, with
+
+        .. math:: \Sigma = (\operatorname{diag}(\tilde\omega / \boldsymbol\pi) + \mathbf J)^{-1}, \qquad
+                  \sigma_m^2 = \frac{1}{\tilde\omega + J_m}
+
+        and its probability is that of `SpikeSlab`, with this variance.
+        """
+        omega = self.kernel_precision.mean[:, None]
+        prior = omega / np.maximum(self.inclusion, _RARE)
+        variance = 1.0 / (omega + self._own_information(information, prior))
+        gain = np.log(omega * variance) + self.slab_mean**2 / variance
+        zeta, eta = self.share_prior
+        inclusion = expit(digamma(zeta) - digamma(eta) + 0.5 * gain.sum(axis=0))
+        return replace(self, slab_variance=variance, inclusion=inclusion)
+
+    def _own_information(self, information: Sequence[Information], prior: Array) -> Array:
+        """Return what samples say of each kernel beside all others. Shapes: prior, returns (n_blocks, n_kernels)."""
+        found = []
+        parts = zip(information, self.bias_slices, prior, self.mean, strict=True)
+        for block, biases, precision, mean in parts:
+            kernels = block.kernel_precision.plus_diagonal(precision)
+            along = _FIXED * float(mean @ (kernels @ mean)) / max(float(mean @ mean), np.finfo(np.float64).tiny) ** 2
+            joint = JointPrecision(
+                corner=self.bias_precision.mean[biases] + block.bias_precision,
+                link=block.bias_kernel_precision,
+                kernels=kernels + LowRank(np.zeros(len(mean)), mean[:, None], np.array([along])),
+            )
+            found.append(1.0 / joint.solver().kernel_variances() - precision)
+        return np.maximum(found, 0.0)
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return these factors' terms of the lower bound."""
