@@ -96,6 +96,12 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             kernels: 60 of both together), also what is lost without the view or kernel: evidence, log density of a
             sample predicted by the others with the standard error of that mean, and the probability of as much by
             chance, p. A data frame if pandas is installed.
+
+        Notes
+        -----
+        Standard deviations and intervals of the mean-field posterior have the sample weights integrated out. On planted
+        problems, 95 % intervals are off zero for at most 7 % of irrelevant kernels, but for up to 17 % under a sparse
+        prior with a learned `intermediate_std`, few landmarks, or weights that classes share (docs/reading.md).
         """
         check_is_fitted(self)
         if by not in ("kernel", "view"):

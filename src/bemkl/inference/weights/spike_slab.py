@@ -16,7 +16,6 @@ from bemkl.inference.matrices import LowRank
 from bemkl.inference.moments import JointPrecision, SpikesAndSlabs, WeightMoments
 from bemkl.inference.protocols import Information
 
-
 _FIXED = 1e4
 """How much more precise the size of all weights together is made than it is."""
 _RARE = 1e-6
@@ -83,13 +82,12 @@ class SpikeSlabWeights:
         r"""
         Return the same weights of kernels that are on, with the deviations and the probabilities that are left.
 
-        A kernel is judged beside all others, whose weights vary around zero as much as on and off together:
-        :math:`J_m = (\Sigma_{mm})^{-1} - \tilde\omega / \pi_m` is what samples say of it, with
+        With :math:`J_m` what samples say of a kernel beside all others (derivation, section 10)
 
-        .. math:: \Sigma = (\operatorname{diag}(\tilde\omega / \boldsymbol\pi) + \mathbf J)^{-1}, \qquad
-                  \sigma_m^2 = \frac{1}{\tilde\omega + J_m}
+        .. math:: \sigma_m^2 = \frac{1}{\tilde\omega + J_m}, \qquad
+                  \operatorname{logit} \pi_m = \psi(\zeta) - \psi(\eta) + \tfrac12 \sum_t \Big(\log(\tilde\omega_t \sigma_{tm}^2) + \frac{\mu_{tm}^2}{\sigma_{tm}^2}\Big)
 
-        and its probability is that of `SpikeSlab`, with this variance.
+        with the prior of :math:`\kappa`, because its factor has counted kernels that were too sure to be on.
         """
         omega = self.kernel_precision.mean[:, None]
         prior = omega / np.maximum(self.inclusion, _RARE)
@@ -100,16 +98,23 @@ class SpikeSlabWeights:
         return replace(self, slab_variance=variance, inclusion=inclusion)
 
     def _own_information(self, information: Sequence[Information], prior: Array) -> Array:
-        """Return what samples say of each kernel beside all others. Shapes: prior, returns (n_blocks, n_kernels)."""
+        """
+        Return what samples say of each kernel beside all others, with the size of all weights together held.
+
+        That size is hardly known, since sample weights may make up for it; it says nothing about one kernel.
+
+        Shapes: prior, returns (n_blocks, n_kernels).
+        """
         found = []
         parts = zip(information, self.bias_slices, prior, self.mean, strict=True)
         for block, biases, precision, mean in parts:
             kernels = block.kernel_precision.plus_diagonal(precision)
-            along = _FIXED * float(mean @ (kernels @ mean)) / max(float(mean @ mean), np.finfo(np.float64).tiny) ** 2
+            size = mean / (np.linalg.norm(mean) or 1.0)
             joint = JointPrecision(
                 corner=self.bias_precision.mean[biases] + block.bias_precision,
                 link=block.bias_kernel_precision,
-                kernels=kernels + LowRank(np.zeros(len(mean)), mean[:, None], np.array([along])),
+                kernels=kernels
+                + LowRank(np.zeros(len(mean)), size[:, None], np.array([_FIXED * (size @ (kernels @ size))])),
             )
             found.append(1.0 / joint.solver().kernel_variances() - precision)
         return np.maximum(found, 0.0)
