@@ -85,7 +85,8 @@ class SpikeSlabWeights:
         With :math:`J_m` what samples say of a kernel beside all others (derivation, section 10)
 
         .. math:: \sigma_m^2 = \frac{1}{\tilde\omega + J_m}, \qquad
-                  \operatorname{logit} \pi_m = \psi(\zeta) - \psi(\eta) + \tfrac12 \sum_t \Big(\log(\tilde\omega_t \sigma_{tm}^2) + \frac{\mu_{tm}^2}{\sigma_{tm}^2}\Big)
+                  \operatorname{logit} \pi_m = \psi(\zeta) - \psi(\eta)
+                  + \tfrac12 \sum_t \Big(\log(\tilde\omega_t \sigma_{tm}^2) + \frac{\mu_{tm}^2}{\sigma_{tm}^2}\Big)
 
         with the prior of :math:`\kappa`, because its factor has counted kernels that were too sure to be on.
         """
