@@ -127,10 +127,10 @@ def matters(moments: Any) -> np.ndarray:
 PAGE = """# Intervals of kernel weights
 
 Made by `.venv/bin/python benchmarks/weight_intervals.py --seeds {seeds}`. Three features matter, each feature has a
-Gaussian kernel; means over {seeds} seeds. Percentages of 95 % intervals off zero: of kernels that **do not matter** / of
-those that do, with the sample weights integrated out; in brackets the same by the fit's own posterior. An interval of a
-nonnegative weight counts by the normal distribution that is cut at zero. Where each class has weights of its own, the
-middle one of three classes is no sum of functions of the features, and may have none to find.
+Gaussian kernel; means over {seeds} seeds. Percentages of 95 % intervals off zero: of kernels that **do not matter** /
+of those that do, with the sample weights integrated out; in brackets the same by the fit's own posterior. An interval
+of a nonnegative weight counts by the normal distribution that is cut at zero. Where each class has weights of its own,
+the middle one of three classes is no sum of functions of the features, and may have none to find.
 
 {table}
 
