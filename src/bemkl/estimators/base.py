@@ -100,9 +100,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         Notes
         -----
         Standard deviations and intervals of the mean-field posterior have the sample weights integrated out. On planted
-        problems, 95 % intervals are off zero for at most 7 % of irrelevant kernels; but for up to a fifth with a
-        learned `intermediate_std`, with few landmarks, or with a sparse prior and classes that share weights
-        (docs/reading.md).
+        problems, 95 % intervals are off zero for at most 7 % of irrelevant kernels; but for up to a
+        quarter with a learned `intermediate_std`, with few landmarks, or where classes share weights (docs/reading.md).
         """
         check_is_fitted(self)
         if by not in ("kernel", "view"):
