@@ -24,6 +24,7 @@ from bemkl.inference import (
     Priors,
     Probit,
     Problem,
+    integrated_weights,
     predict,
     run,
 )
@@ -58,9 +59,10 @@ class TestAgainstTheEngine:
         assert_array_equal(model.lower_bounds_, result.lower_bounds)
         assert model.n_iter_ == result.n_iter
         assert model.converged_
-        weights = result.state.weights.moments(0)
+        weights, integrated = (each.moments(0) for each in (result.state.weights, integrated_weights(result.state)))
         assert_array_equal(model.kernel_weights_, weights.mean)
-        assert_array_equal(model.kernel_weights_std_, np.sqrt(weights.covariance.diagonal()))
+        assert_array_equal(model.kernel_weights_std_, np.sqrt(integrated.covariance.diagonal()))
+        assert_array_equal(model.posterior_.weights.covariance, result.state.weights.covariance)
 
     def test_shared_multiclass(self):
         model = BEMKLClassifier(BANK).fit(X, THREE)

@@ -73,10 +73,10 @@ def test_normal_families_have_symmetric_intervals(weights):
 def test_all_that_shows_intervals_agrees(weights):
     model = BEMKLClassifier(BANK, weights=weights, kernel_prior="sparse").fit(X, Y)
     low, high = model.weight_intervals()
-    moments = model.posterior_.weights.moments(0)
-    draws = moments.marginals.quantile(rng.random((200_000, 4)))
-    scale = np.abs(high).max()
-    assert_allclose(draws.mean(axis=0), model.kernel_weights_, atol=0.01 * scale)
+    uniform, scale = rng.random((200_000, 4)), np.abs(high).max()
+    fitted = model.posterior_.weights.moments(0).marginals.quantile(uniform)
+    assert_allclose(fitted.mean(axis=0), model.kernel_weights_, atol=0.01 * scale)
+    draws = model._fitted[0].integrated.marginals.quantile(uniform)
     assert_allclose(draws.std(axis=0), model.kernel_weights_std_, atol=0.01 * scale)
     assert_allclose(np.quantile(draws, (0.025, 0.975), axis=0), [low, high], atol=0.02 * scale)
     table = model.summary(rounded=False).loc[model.kernel_names_]
@@ -91,7 +91,7 @@ def test_no_interval_of_a_nonnegative_weight_holds_zero():
 
 def test_sums_over_groups():
     model = BEMKLClassifier(BANK, weights="nonnegative").fit(X, Y)
-    moments = model.posterior_.weights.moments(0)
+    moments = model._fitted[0].integrated
     groups = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]).T
     low, high = moments.sum_interval(groups, 0.95)
     draws = moments.marginals.quantile(rng.random((200_000, 4))) @ groups

@@ -116,6 +116,12 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             kernels: 60 of both together), also what is lost without the view or kernel: evidence, log density of a
             sample predicted by the others with the standard error of that mean, and the probability of as much by
             chance, p. A data frame if pandas is installed.
+
+        Notes
+        -----
+        Standard deviations and intervals of the mean-field posterior have the sample weights integrated out. On planted
+        problems, 95 % intervals are off zero for at most 7 % of irrelevant kernels; but for up to a
+        quarter with a learned `intermediate_std`, with few landmarks, or where classes share weights (docs/reading.md).
         """
         check_is_fitted(self)
         by, probability = by_kernel_or_view(by), probability_of(coverage)
@@ -216,8 +222,8 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _describe(self) -> None:
         """Set what can be read off the posteriors."""
         one = len(self._fitted) == 1
-        weights = np.array([fitted.kernel_weights for fitted in self._fitted])
-        deviations = np.array([fitted.weight_deviations for fitted in self._fitted])
+        described = [(fitted.kernel_weights, fitted.weight_deviations) for fitted in self._fitted]
+        weights, deviations = (np.array(values) for values in zip(*described, strict=True))
         self.kernel_weights_ = weights[0] if one else weights
         self.kernel_weights_std_ = deviations[0] if one else deviations
         self.selected_kernels_ = np.flatnonzero(np.any([used(self._source, fitted) for fitted in self._fitted], axis=0))
@@ -226,8 +232,9 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             self.kernel_inclusion_ = inclusion[0] if one else np.array(inclusion)
         elif hasattr(self, "kernel_inclusion_"):
             del self.kernel_inclusion_
-        self.dual_coef_ = np.concatenate([fitted.dual for fitted in self._fitted]).T * self._scale
-        self.intercept_ = np.concatenate([fitted.intercept for fitted in self._fitted]) * self._scale + self._offset
+        lines = [(fitted.dual, fitted.intercept) for fitted in self._fitted]
+        dual, intercept = (np.concatenate(values) for values in zip(*lines, strict=True))
+        self.dual_coef_, self.intercept_ = dual.T * self._scale, intercept * self._scale + self._offset
 
     @property
     def _precomputed(self) -> bool:

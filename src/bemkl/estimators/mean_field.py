@@ -10,7 +10,7 @@ import numpy as np
 from bemkl.estimators.fitting import Effort, fit_problems
 from bemkl.estimators.parameters import find_strategies, gamma_prior, read_priors
 from bemkl.estimators.posteriors import Learned, Samples, Tasks, joined
-from bemkl.inference import Block, Posterior, Problem, fitted_block
+from bemkl.inference import Block, Posterior, Problem, fitted_blocks
 from bemkl.inference.state import check_fit
 
 
@@ -44,14 +44,14 @@ class MeanField:
         names = ["fit"] if self._together else self._names
         starts = self._starts(problems)
         results = fit_problems(problems, names, starts, self._effort, rng, goes_on=self._goes_on)
-        fitted = [fitted_block(result.state, t) for result in results for t in range(len(result.state.blocks))]
-        posteriors = tuple(result.state.posterior() for result in results)
+        kept = [(fitted_blocks(result.state), result.state.posterior()) for result in results]
+        posteriors = tuple(posterior for _, posterior in kept)
         return Learned(
             names=tuple(self._names),
-            fitted=tuple(fitted),
+            fitted=tuple(block for blocks, _ in kept for block in blocks),
             posterior=posteriors[0] if len(posteriors) == 1 else posteriors,
-            lower_bounds=joined([result.lower_bounds for result in results]),
             converged=all(result.converged for result in results),
+            lower_bounds=joined([result.lower_bounds for result in results]),
             alike=self._together and self._strategies["weights"].shared,
         )
 

@@ -13,7 +13,7 @@ from bemkl.inference.fitted import FittedBlock, Prediction
 from bemkl.inference.likelihoods import Gaussian, Multinomial, Probit, SemiSupervisedProbit
 from bemkl.inference.newton.joint_means import JointMeans, NewtonMeans
 from bemkl.inference.plain import Plain
-from bemkl.inference.predict import fitted_block, predict
+from bemkl.inference.predict import fitted_block, fitted_blocks, integrated_weights, predict
 from bemkl.inference.problem import Problem
 from bemkl.inference.state import Posterior, State
 from bemkl.inference.weights.factorized import Factorized
@@ -50,7 +50,9 @@ __all__ = [
     "State",
     "ascend",
     "fitted_block",
+    "fitted_blocks",
     "initialise",
+    "integrated_weights",
     "iterate",
     "lower_bound_terms",
     "predict",

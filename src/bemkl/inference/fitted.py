@@ -69,6 +69,8 @@ class FittedBlock:
         Posterior of the block.
     weights : WeightMoments
         Moments of its biases and kernel weights.
+    integrated : WeightMoments
+        The same with the sample weights integrated out, which intervals are read from.
     deviation : ndarray of shape (n_outputs, n_kernels)
         How much the means of the intermediate outputs varied between the training samples.
     root : ndarray of shape (n_rows, n_basis), optional
@@ -79,6 +81,7 @@ class FittedBlock:
     gram: Array
     posterior: BlockPosterior
     weights: WeightMoments
+    integrated: WeightMoments
     deviation: Array
     root: Array | None = None
 
@@ -100,13 +103,13 @@ class FittedBlock:
     @property
     def weight_deviations(self) -> Array:
         """Standard deviations of the kernel weights, shape (n_kernels,)."""
-        deviation: Array = np.sqrt(self.weights.covariance.diagonal())
+        deviation: Array = np.sqrt(self.integrated.covariance.diagonal())
         return deviation
 
     @property
     def inclusion(self) -> Array | None:
         """Probabilities that kernels are on, shape (n_kernels,), where there are such."""
-        return None if self.weights.marginals is None else self.weights.marginals.inclusion
+        return None if self.integrated.marginals is None else self.integrated.marginals.inclusion
 
     @property
     def signal(self) -> Array:
@@ -136,7 +139,7 @@ class FittedBlock:
     @property
     def never_negative(self) -> bool:
         """Whether no kernel weight can be below zero."""
-        marginals = self.weights.marginals
+        marginals = self.integrated.marginals
         return marginals is not None and bool((marginals.quantile(np.zeros_like(self.weights.mean)) >= 0.0).all())
 
     def weight_interval(self, coverage: float) -> tuple[Array, Array]:
@@ -155,7 +158,7 @@ class FittedBlock:
         high : ndarray of shape (n_kernels,)
             Their upper ends.
         """
-        return self.weights.interval(coverage)
+        return self.integrated.interval(coverage)
 
     def sum_interval(self, groups: Array, coverage: float) -> tuple[Array, Array]:
         """
@@ -175,7 +178,7 @@ class FittedBlock:
         high : ndarray of shape (n_groups,)
             Their upper ends.
         """
-        return self.weights.sum_interval(groups, coverage)
+        return self.integrated.sum_interval(groups, coverage)
 
     def combine(self, stack: Combined) -> Array:
         """

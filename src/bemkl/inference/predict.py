@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
-from bemkl.arrays import whole_number
+import numpy as np
+
+from bemkl._numerics.linalg import Cholesky
+from bemkl._numerics.threads import one_pool
+from bemkl.arrays import Array, whole_number
+from bemkl.inference.block import BlockState
 from bemkl.inference.fitted import FittedBlock, Prediction
+from bemkl.inference.matrices import LowRank, Symmetric, total
+from bemkl.inference.moments import WeightMoments
 from bemkl.inference.pair import NEEDS_ROOT
 from bemkl.inference.problem import Problem
-from bemkl.inference.protocols import Rule, Stack, require_plug_in
+from bemkl.inference.protocols import Rule, Stack, WeightPosterior, require_plug_in
+from bemkl.inference.rows import inform, weigh
 from bemkl.inference.state import State, check_fit
 
 
@@ -63,7 +71,76 @@ def predict(problem: Problem, state: State, stack: Stack, *, block: int = 0, pre
     return fitted_block(state, block).predict(stack, predictive, intermediate=True)
 
 
-def fitted_block(state: State, block: int = 0) -> FittedBlock:
+def fitted_blocks(state: State) -> tuple[FittedBlock, ...]:
+    """
+    Keep of a posterior what predictions and summaries of all blocks need, with intervals of kernel weights.
+
+    Parameters
+    ----------
+    state : State
+        The posterior.
+
+    Returns
+    -------
+    tuple of FittedBlock
+        The blocks without their samples.
+    """
+    integrated = integrated_weights(state)
+    return tuple(fitted_block(state, t, integrated) for t in range(len(state.blocks)))
+
+
+def integrated_weights(state: State) -> WeightPosterior:
+    """
+    Return the kernel weights as uncertain as they are where the sample weights may follow them.
+
+    Parameters
+    ----------
+    state : State
+        The posterior, in which kernel weights and sample weights are independent.
+
+    Returns
+    -------
+    WeightPosterior
+        Kernel weights with the same means.
+    """
+    n_rows = max(size for here in state.blocks for size in here.block.shape)
+    with one_pool(n_rows), np.errstate(all="ignore"):
+        information = [_information(here, state.weights.moments(t)) for t, here in enumerate(state.blocks)]
+        return state.weights.integrated(information)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Information:
+    """What the samples of a block say about biases and kernel weights, with sample weights integrated out."""
+
+    bias_precision: Array  # (n_outputs,)
+    bias_kernel_precision: Array  # (n_outputs, n_kernels)
+    kernel_precision: Symmetric  # size n_kernels
+
+
+def _information(here: BlockState, weights: WeightMoments) -> _Information:
+    r"""
+    Integrate the sample weights of every output out (derivation, section 10).
+
+    With the products :math:`\mathbf J^\top \mathbf W \mathbf J` of the derivatives
+    :math:`\mathbf J = [\mathbf 1\; \mathbf H\; \mathbf K_{\tilde e}]` of the predictors by bias, kernel weights and
+    sample weights, what is left for the first two is the Schur complement of
+    :math:`\tilde\Lambda + \mathbf K_{\tilde e}^\top \mathbf W \mathbf K_{\tilde e}`.
+    """
+    rows, _ = here.rows.run(weigh, here.tau, here.upsilon, weights.mean, weights.bias)
+    borders, kernels = [], []
+    for output, precision in enumerate(here.sample_precision.mean):
+        sums = rows.run(inform, output)[1]
+        own = sums.samples + np.diag(precision)
+        taken = Cholesky.of(own, "sample weights", overwrite=True).whitener()(sums.links)
+        borders.append(sums.border - taken @ taken[0])
+        kernels.append(sums.kernels + LowRank(np.zeros(len(taken) - 1), taken[1:], np.full(taken.shape[1], -1.0)))
+    border = np.stack(borders)
+    # Where a constant can be had from the kernels, what is left of the bias is rounding, of either sign.
+    return _Information(np.maximum(border[:, 0], 0.0), border[:, 1:], total(kernels))
+
+
+def fitted_block(state: State, block: int = 0, integrated: WeightPosterior | None = None) -> FittedBlock:
     """
     Keep of a posterior what the predictions and the summary of one block need.
 
@@ -73,6 +150,8 @@ def fitted_block(state: State, block: int = 0) -> FittedBlock:
         The posterior.
     block : int
         Which block.
+    integrated : WeightPosterior, optional
+        What intervals of kernel weights are read from, where they are wanted: see `integrated_weights`.
 
     Returns
     -------
@@ -84,7 +163,8 @@ def fitted_block(state: State, block: int = 0) -> FittedBlock:
     root = kernels.root if here.sample.scale_ratio(kernels.gram, kernels.n_kernels) > NEEDS_ROOT else None
     moments = state.weights.moments(block)
     posterior = replace(here.posterior(), location=None)
-    return FittedBlock(likelihood, kernels.gram, posterior, moments, here.deviation(), root)
+    shown = moments if integrated is None else integrated.moments(block)
+    return FittedBlock(likelihood, kernels.gram, posterior, moments, shown, here.deviation(), root)
 
 
 def _check(problem: Problem, state: State, stack: Stack, block: int, predictive: str) -> None:

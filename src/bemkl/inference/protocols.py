@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 from bemkl.arrays import Array
 from bemkl.distributions import Precision, Priors
+from bemkl.inference.matrices import Symmetric
 from bemkl.inference.moments import OutputPrediction, Profile, WeightMoments
 
 Rule = Literal["exact", "paper"]
@@ -101,6 +103,22 @@ class Likelihood(Protocol[TargetT, FitT]):
         """Turn (n_outputs, n_samples) moments of the predictor at new samples into a prediction."""
 
 
+class Information(Protocol):
+    """What the samples of a block say about its biases and the kernel weights: a precision."""
+
+    @property
+    def bias_precision(self) -> Array:
+        """Precision of each bias, shape (n_outputs,)."""
+
+    @property
+    def bias_kernel_precision(self) -> Array:
+        """Precision that links each bias with the kernel weights, shape (n_outputs, n_kernels)."""
+
+    @property
+    def kernel_precision(self) -> Symmetric:
+        """Precision of the kernel weights, of size n_kernels, in a new matrix."""
+
+
 class WeightPosterior(Protocol):
     """
     The factor of biases, kernel weights and their precisions.
@@ -129,6 +147,9 @@ class WeightPosterior(Protocol):
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return this factor's named terms of the lower bound."""
+
+    def integrated(self, information: Sequence[Information]) -> WeightPosterior:
+        """Return the same weights, as uncertain as they are where all sample weights may follow them."""
 
 
 AnyLikelihood = Likelihood[Any, Any]

@@ -122,6 +122,15 @@ class ProfileSums(NamedTuple):
     kernel_pull: Array  # (n_kernels,): means of the intermediate outputs times linear terms
 
 
+class InformationSums(NamedTuple):
+    """Sums over the samples of one output, each with its weight: products of derivatives of the predictor."""
+
+    samples: Array  # (n_basis, n_basis): by the sample weights
+    links: Array  # (1 + n_kernels, n_basis): by bias and kernel weights, and by the sample weights
+    border: Array  # (1 + n_kernels,): by the bias, and by bias and kernel weights
+    kernels: Symmetric  # size n_kernels: by the kernel weights
+
+
 def no_matrix(size: int) -> Symmetric:
     """Return a matrix of zeros, without any of them."""
     return gram([np.zeros((size, 0))])
@@ -228,6 +237,29 @@ def times_curvature(part: Part, vector: Array) -> tuple[Part, Array]:
     """Multiply a vector with the matrix of `curvature_matrix`. Shapes: vector, returns (n_kernels,)."""
     along = part.work * (vector @ part.mean)
     return part, (part.mean @ along[:, :, None])[:, :, 0].sum(axis=0)
+
+
+def weigh(part: Part, tau: Array, upsilon: Array, e: Array, b: Array) -> tuple[Part, None]:
+    r"""
+    Leave as work the combined kernel, approximately, and the weight of each sample in what is known of its predictor.
+
+    With curvatures c of the likelihood, and the intermediate outputs integrated out,
+    :math:`w = (1 / c + \lVert\tilde{\boldsymbol e}\rVert^2 / \tilde\upsilon)^{-1}`.
+
+    Shapes: tau (n_outputs,), upsilon (n_outputs,), e (n_kernels,), b (n_outputs,).
+    """
+    c = profile_of(part, tau, predictor(part, e, b)).curvature
+    weights = c / (1.0 + c * (e @ e) / upsilon[:, None])
+    return replace(part, work=(part.stack.combine_approximately(e), weights)), None
+
+
+def inform(part: Part, output: int) -> tuple[Part, InformationSums]:
+    """Sum over the samples of one output what `weigh` left."""
+    combined, weights = part.work
+    root = np.sqrt(weights[output])
+    a = root[:, None] * combined
+    be = root * np.vstack([np.ones(len(root)), part.projection[output]])
+    return part, InformationSums(a.T @ a, be @ a, be @ root, gram([be[1:]]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ from bemkl.distributions import Gamma, Priors
 from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import total
 from bemkl.inference.moments import JointCovariance, JointPrecision, WeightMoments
+from bemkl.inference.protocols import Information
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +94,11 @@ class FreeWeights:
             "kernel_precision": -self.kernel_precision.divergence(priors.kernel),
             "kernel_weights": prior + 0.5 * self.logdet + 0.5 * len(self.mean),
         }
+
+    def integrated(self, information: Sequence[Information]) -> FreeWeights:
+        """Return the same means, with the covariance that is left where all sample weights may follow them."""
+        covariance, logdet = precision_of(self, information).inverse_and_logdet()
+        return replace(self, covariance=covariance, logdet=logdet)
 
 
 FreeT = TypeVar("FreeT", bound=FreeWeights)
@@ -176,14 +182,14 @@ def update_kernel_precision(weights: FreeT, evidence: Sequence[Evidence], priors
     return replace(weights, kernel_precision=priors.kernel.posterior(1, weights.second[weights.n_biases :]))
 
 
-def precision_of(weights: FreeWeights, evidence: Sequence[Evidence]) -> JointPrecision:
+def precision_of(weights: FreeWeights, evidence: Sequence[Information]) -> JointPrecision:
     """Assemble the precision of (b, e), Eq. (4), with the sums over all blocks."""
+    parts = [(block.bias_precision, block.bias_kernel_precision, block.kernel_precision) for block in evidence]
+    corner, link, kernels = zip(*parts, strict=True)
     return JointPrecision(
-        corner=weights.bias_precision.mean + np.concatenate([block.bias_precision for block in evidence]),
-        link=np.concatenate([block.bias_kernel_precision for block in evidence]),
-        kernels=total([block.kernel_precision for block in evidence]).plus_diagonal(
-            weights.kernel_precision.mean, overwrite=True
-        ),
+        corner=weights.bias_precision.mean + np.concatenate(corner),
+        link=np.concatenate(link),
+        kernels=total(kernels).plus_diagonal(weights.kernel_precision.mean, overwrite=True),
     )
 
 

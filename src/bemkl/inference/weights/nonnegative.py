@@ -14,6 +14,7 @@ from bemkl.arrays import Array, whole_number
 from bemkl.distributions import Gamma, Priors
 from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.moments import JointCovariance, JointPrecision, TruncatedNormals, WeightMoments
+from bemkl.inference.protocols import Information
 from bemkl.inference.weights.free import (
     FreeWeights,
     precision_of,
@@ -37,6 +38,21 @@ class NonnegativeWeights(FreeWeights):
     def moments(self, block: int) -> WeightMoments:
         """Moments as one block sees them."""
         return replace(FreeWeights.moments(self, block), marginals=TruncatedNormals(self.location, self.deviation))
+
+    def integrated(self, information: Sequence[Information]) -> NonnegativeWeights:
+        r"""
+        Return factors with the same slope at the mean, and the curvature that is left where all else may follow.
+
+        With the covariance :math:`\Sigma` of free weights and the slope
+        :math:`(\mu_m - \tilde e_m) / \sigma_m^2` of a factor, those are
+        :math:`\mathcal{N}(\tilde e_m + \Sigma_{mm} (\mu_m - \tilde e_m) / \sigma_m^2,\; \Sigma_{mm})\,[e_m \ge 0]`.
+        """
+        covariance, _ = precision_of(self, information).inverse_and_logdet()
+        variance, mean = covariance.kernels.diagonal(), self.mean[self.n_biases :]
+        location = mean + variance * (self.location - mean) / self.deviation**2
+        biases = self.mean[: self.n_biases], covariance.biases.diagonal()
+        precisions = self.bias_precision, self.kernel_precision
+        return nonnegative_weights(biases, (location, np.sqrt(variance)), precisions, self.n_outputs)
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return this factor's terms of the lower bound."""

@@ -14,6 +14,7 @@ from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import Dense, LowRank, Symmetric
 from bemkl.inference.moments import JointCovariance, JointPrecision, WeightMoments
 from bemkl.inference.newton.steps import beyond
+from bemkl.inference.protocols import Information
 from bemkl.inference.weights.newton import fixed_point
 
 
@@ -91,6 +92,12 @@ class PooledWeights:
             "pool_precision": -kappa.divergence(self.pool_prior),
             "kernel_weights": 0.5 * (float(prior) + self.logdet + size),
         }
+
+    def integrated(self, information: Sequence[Information]) -> PooledWeights:
+        """Return the same means, with the covariances that are left where all sample weights may follow them."""
+        precisions = _precisions_of(self, information)
+        centred = [(precision, np.zeros_like(mean)) for precision, mean in zip(precisions, self.means, strict=True)]
+        return replace(_solved(self, centred), centre=self.centre, means=self.means)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +217,20 @@ def _move_pool_precision(weights: PooledWeights, evidence: Sequence[Evidence], p
 
 def _update_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:
     """Update the Gaussian factor of everything."""
-    systems = []
-    for block, gamma in zip(evidence, weights.bias_precisions, strict=True):
-        block_precision = JointPrecision(
+    pulls = [np.concatenate([block.bias_pull, block.kernel_pull]) for block in evidence]
+    return _solved(weights, list(zip(_precisions_of(weights, evidence), pulls, strict=True)))
+
+
+def _precisions_of(weights: PooledWeights, evidence: Sequence[Information]) -> list[JointPrecision]:
+    """Assemble the precision of the biases and weights of each block around the common weights."""
+    return [
+        JointPrecision(
             corner=gamma + block.bias_precision,
             link=block.bias_kernel_precision,
             kernels=block.kernel_precision.plus_diagonal(weights.pool_precision.mean, overwrite=True),
         )
-        systems.append((block_precision, np.concatenate([block.bias_pull, block.kernel_pull])))
-    return _solved(weights, systems)
+        for block, gamma in zip(evidence, weights.bias_precisions, strict=True)
+    ]
 
 
 def _move_kernel_weights(weights: PooledWeights, evidence: Sequence[Evidence], priors: Priors) -> PooledWeights:

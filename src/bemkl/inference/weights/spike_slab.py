@@ -13,7 +13,13 @@ from bemkl.arrays import Array
 from bemkl.distributions import Gamma, Priors
 from bemkl.inference.block import Evidence, WeightStep
 from bemkl.inference.matrices import LowRank
-from bemkl.inference.moments import SpikesAndSlabs, WeightMoments
+from bemkl.inference.moments import JointPrecision, SpikesAndSlabs, WeightMoments
+from bemkl.inference.protocols import Information
+
+_FIXED = 1e4
+"""How much more precise the size of all weights together is made than it is."""
+_RARE = 1e-6
+"""Least probability to be on of kernels beside which others are judged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +77,48 @@ class SpikeSlabWeights:
             cross=np.zeros((len(mean), self.n_outputs[block])),
             marginals=SpikesAndSlabs(self.inclusion, self.slab_mean[block], np.sqrt(self.slab_variance[block])),
         )
+
+    def integrated(self, information: Sequence[Information]) -> SpikeSlabWeights:
+        r"""
+        Return the same weights of kernels that are on, with the deviations and the probabilities that are left.
+
+        With :math:`J_m` what samples say of a kernel beside all others (derivation, section 10)
+
+        .. math:: \sigma_m^2 = \frac{1}{\tilde\omega + J_m}, \qquad
+                  \operatorname{logit} \pi_m = \psi(\zeta) - \psi(\eta)
+                  + \tfrac12 \sum_t \Big(\log(\tilde\omega_t \sigma_{tm}^2) + \frac{\mu_{tm}^2}{\sigma_{tm}^2}\Big)
+
+        with the prior of :math:`\kappa`, because its factor has counted kernels that were too sure to be on.
+        """
+        omega = self.kernel_precision.mean[:, None]
+        prior = omega / np.maximum(self.inclusion, _RARE)
+        variance = 1.0 / (omega + self._own_information(information, prior))
+        gain = np.log(omega * variance) + self.slab_mean**2 / variance
+        zeta, eta = self.share_prior
+        inclusion = expit(digamma(zeta) - digamma(eta) + 0.5 * gain.sum(axis=0))
+        return replace(self, slab_variance=variance, inclusion=inclusion)
+
+    def _own_information(self, information: Sequence[Information], prior: Array) -> Array:
+        """
+        Return what samples say of each kernel beside all others, with the size of all weights together held.
+
+        That size is hardly known, since sample weights may make up for it; it says nothing about one kernel.
+
+        Shapes: prior, returns (n_blocks, n_kernels).
+        """
+        found = []
+        parts = zip(information, self.bias_slices, prior, self.mean, strict=True)
+        for block, biases, precision, mean in parts:
+            kernels = block.kernel_precision.plus_diagonal(precision)
+            size = mean / (np.linalg.norm(mean) or 1.0)
+            joint = JointPrecision(
+                corner=self.bias_precision.mean[biases] + block.bias_precision,
+                link=block.bias_kernel_precision,
+                kernels=kernels
+                + LowRank(np.zeros(len(mean)), size[:, None], np.array([_FIXED * (size @ (kernels @ size))])),
+            )
+            found.append(1.0 / joint.solver().kernel_variances() - precision)
+        return np.maximum(found, 0.0)
 
     def bound_terms(self, priors: Priors) -> dict[str, float]:
         """Return these factors' terms of the lower bound."""
