@@ -298,7 +298,7 @@ class FittedBlock:
             + weights.bias_variance[:, None]
         )
         if predictive == "exact":
-            variance += noise[:, None] * weights.second.trace()
+            variance += noise[:, None] * (weights.covariance.trace() + weights.mean @ weights.mean)
             variance += spread.trace(stack, variance)
 
         output = self.likelihood.predict(here.noise_precision, mean, variance, predictive)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from bemkl._numerics.linalg import Cholesky, pivoted_factor
-from bemkl._numerics.threads import lazy_property
 from bemkl.arrays import Array
 from bemkl.inference.matrices import Squares
 from bemkl.inference.moments import WeightMoments
@@ -22,6 +21,8 @@ _SHORTCUTS_FROM = 256
 """Basis points from which shortcuts pay."""
 _LARGE = 1e6
 """Squared kernels beside the precisions of the sample weights up to which shortcuts keep their digits."""
+_BYTES = 12
+"""Most memory for each pair of basis points: a factor in double precision, and in single precision."""
 _THIN = 8
 """Covariances have a thin form if its columns are at most this part of the basis points."""
 _PROBE = 4
@@ -35,51 +36,19 @@ Forms = Callable[[Array], Array]
 """Maps rows, shape (..., n_basis), to their quadratic forms with a covariance of sample weights, shape (...)."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """
-    Rows of all kernels in directions between the kernels, each computed once for all outputs.
+    """Rows of all kernels in directions between the kernels, which all outputs share."""
 
-    Shapes: block (n_kernels, n_rows, n_basis).
-    """
+    mean: Array  # (n_rows, n_basis): the kernels, combined with their expected weights
+    rest: Array  # (n_parts, n_rows, n_basis): directions of the covariance of the weights
+    shares: Array  # (n_parts,): with these shares, squares along the directions sum to quadratic forms of it
 
-    def __init__(self, block: Array, moments: KernelMoments) -> None:
-        self.block, self._moments = block, moments
-
-    @lazy_property
-    def mean(self) -> Array:
-        """The kernels, combined with their expected weights, shape (n_rows, n_basis)."""
-        return np.tensordot(self._moments.mean, self.block, 1)
-
-    @lazy_property
-    def second(self) -> tuple[Array, Array]:
-        """Directions of the second moment of the weights, (n_parts, n_rows, n_basis), and their shares, (n_parts,)."""
-        return self._along(self._moments.second)
-
-    @lazy_property
-    def covariance(self) -> tuple[Array, Array]:
-        """Directions of the covariance of the weights, (n_parts, n_rows, n_basis), and their shares, (n_parts,)."""
-        return self._along(self._moments.covariance)
-
-    def _along(self, squares: Squares) -> tuple[Array, Array]:
-        parts, shares = squares(self.block.reshape(len(self.block), -1))
-        return parts.reshape(-1, *self.block.shape[1:]), shares
-
-
-class KernelMoments:
-    """Second moments of the kernel weights, split into squares once for all new samples."""
-
-    def __init__(self, weights: WeightMoments) -> None:
-        self._weights, self.mean = weights, weights.mean
-
-    @lazy_property
-    def second(self) -> Squares:
-        """What splits quadratic forms of the second moment."""
-        return self._weights.second.squares("kernel weights")
-
-    @lazy_property
-    def covariance(self) -> Squares:
-        """What splits quadratic forms of the covariance."""
-        return self._weights.covariance.squares("kernel weights")
+    @classmethod
+    def of(cls, block: Array, weights: Array, squares: Squares) -> Directions:
+        """Combine the kernels. Shapes: block (n_kernels, n_rows, n_basis), weights (n_kernels,)."""
+        rest, shares = squares(block.reshape(len(block), -1))
+        return cls(np.tensordot(weights, block, 1), rest.reshape(-1, *block.shape[1:]), shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +59,7 @@ class Alike:
 
     def trace(self, directions: Directions, floor: Array) -> Array:
         """Sum the quadratic forms of all directions. Shapes: floor, returns (n_rows,)."""
-        parts, shares = directions.second
-        total: Array = shares @ self.forms(parts)
+        total: Array = self.forms(directions.mean) + directions.shares @ self.forms(directions.rest)
         return total
 
 
@@ -122,7 +90,7 @@ class Leading:
 
         Shapes: floor, returns (n_rows,).
         """
-        parts, shares = directions.covariance
+        parts, shares = directions.rest, directions.shares
         sizes, allowed = np.abs(shares), 0.1 * _DIGITS * floor
         needed = sizes[:, None] * (np.square(parts) @ self.most) > allowed / len(parts)
         values = np.zeros(needed.shape)
@@ -143,19 +111,16 @@ Way = Alike | Leading
 """How the quadratic forms of one output are computed."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class SampleSpread:
-    """
-    What new samples need of the covariances of the sample weights: some are kept from one block to the next.
+    """What new samples need of the covariances of the sample weights, some of it kept from one block to the next."""
 
-    Shapes: gram (n_basis, n_basis), root (n_rows, n_basis).
-    """
-
-    def __init__(
-        self, sample: SampleWeights, gram: Array, root: Array | None, weights: WeightMoments, max_bytes: int
-    ) -> None:
-        self._sample, self._gram, self._root = sample, gram, root
-        self._moments = KernelMoments(weights)
-        self._n_kept = min(max_bytes // (12 * len(gram) ** 2), len(sample.mean))
+    sample: SampleWeights
+    gram: Array  # (n_basis, n_basis): sum of the squared kernels
+    root: Array | None  # (n_rows, n_basis): root of it, where covariances need it
+    weights: WeightMoments
+    max_bytes: int  # memory for what is kept
+    kept: dict[int, Way] = field(default_factory=dict)  # an output: how its quadratic forms are computed
 
     def trace(self, stack: Stack, floor: Array) -> Array:
         """
@@ -163,44 +128,42 @@ class SampleSpread:
 
         Shapes: floor, which is what the variances have already, and returns (n_outputs, n_samples).
         """
-        trace = np.empty((len(self._sample.mean), stack.shape[1]))
+        squares: Squares | None = None
+        trace = np.empty((len(self.sample.mean), stack.shape[1]))
         for rows, block, ways in self._passes(stack):
-            directions = Directions(block, self._moments)
+            squares = squares or self.weights.covariance.squares("kernel weights")
+            directions = Directions.of(block, self.weights.mean, squares)
             for o, way in ways:
                 trace[o, rows] = way.trace(directions, floor[o, rows])
         return trace
 
     def diagonal(self, stack: Stack) -> Array:
         r"""Diagonals of :math:`\mathbf{K}^i\Sigma_a\mathbf{K}^{i\top}`, shape (n_outputs, n_kernels, n_samples)."""
-        diagonal = np.empty((len(self._sample.mean), *stack.shape[:2]))
+        diagonal = np.empty((len(self.sample.mean), *stack.shape[:2]))
         for rows, block, ways in self._passes(stack):
             for o, way in ways:
                 diagonal[o, :, rows] = way.forms(block)
         return diagonal
 
-    @lazy_property
-    def _kept(self) -> list[tuple[int, Way]]:
-        return [(o, self._way(o)) for o in range(self._n_kept)]
-
     def _passes(self, stack: Stack) -> Iterator[tuple[slice, Array, list[tuple[int, Way]]]]:
         """Yield rows of the kernels with what computes their forms: one pass a group of outputs, in bounded memory."""
         n_kernels, n_samples, n_basis = stack.shape
-        for outputs in _slices(self._n_kept, len(self._sample.mean), 12 * n_basis * n_basis):
-            kept = outputs.stop <= self._n_kept
-            ways = self._kept[outputs] if kept else [(o, self._way(o)) for o in range(outputs.start, outputs.stop)]
+        size = _BYTES * n_basis * n_basis
+        n_kept = min(self.max_bytes // size, len(self.sample.mean))
+        for outputs in _slices(n_kept, len(self.sample.mean), size):
+            ways = [(o, self.kept.get(o) or self._way(o)) for o in range(outputs.start, outputs.stop)]
+            self.kept.update(ways if outputs.stop <= n_kept else [])
             for rows in _slices(0, n_samples, 8 * n_kernels * n_basis):
                 yield rows, stack.rows(rows), ways
 
     def _way(self, output: int) -> Way:
         """Choose how the quadratic forms of one output are computed: by shortcuts where they keep the digits."""
-        diagonal, scale = self._sample.diagonal[output], float(self._sample.scale[output])
-        if self._root is not None or len(diagonal) < _SHORTCUTS_FROM or not self._keeps_digits(diagonal, scale):
-            return Alike(_forms(self._sample.precision_factor(self._gram, output, self._root).whitener()))
-        thin = thin_forms(self._gram, diagonal, scale)
-        return Leading.of(precision_factor(self._gram, diagonal, scale), diagonal) if thin is None else Alike(thin)
-
-    def _keeps_digits(self, diagonal: Array, scale: float) -> bool:
-        return scale_ratio(self._gram, diagonal, scale, 1) <= _LARGE
+        diagonal, scale = self.sample.diagonal[output], float(self.sample.scale[output])
+        few = len(diagonal) < _SHORTCUTS_FROM
+        if self.root is not None or few or scale_ratio(self.gram, diagonal, scale, 1) > _LARGE:
+            return Alike(_forms(self.sample.precision_factor(self.gram, output, self.root).whitener()))
+        thin = thin_forms(self.gram, diagonal, scale)
+        return Leading.of(precision_factor(self.gram, diagonal, scale), diagonal) if thin is None else Alike(thin)
 
 
 def thin_forms(gram: Array, diagonal: Array, scale: float) -> Forms | None:
