@@ -188,10 +188,10 @@ def thin_forms(gram: Array, diagonal: Array, scale: float) -> Forms | None:
     G = Cholesky.of(F.T @ F + np.eye(F.shape[1]), "sample weights", overwrite=True).whitener()(F)
 
     def forms(rows: Array) -> Array:
-        scaled = rows * deviation
+        scaled = (rows * deviation).reshape(-1, n_basis)  # one large product, not one a kernel
         seen = scaled @ G
         values: Array = np.vecdot(scaled, scaled) - np.vecdot(seen, seen)
-        return values
+        return values.reshape(rows.shape[:-1])
 
     return forms
 
