@@ -96,6 +96,7 @@ INFERENCE_ORDER = [
     "updates",
     "bound",
     "engine",
+    "sample_spread",
     "fitted",
     "predict",
 ]

@@ -9,7 +9,8 @@ from bemkl import BEMKLClassifier
 from bemkl._numerics import threads
 from bemkl._numerics.threads import _Pools, _pools, one_pool
 from bemkl.estimators import fitting
-from bemkl.inference import Block, FittedBlock, Probit, Problem, ascend, predict
+from bemkl.inference import Block, Probit, Problem, ascend, predict
+from bemkl.inference.sample_spread import SampleSpread
 from bemkl.kernels import DenseStack
 
 SMALL, LARGE = 10, 10_000
@@ -150,13 +151,13 @@ def test_fits_and_predictions_use_it(monkeypatch, limit, alone):
     state = ascend(problem, max_iter=2, watch=lambda *_: seen.append(counts())).state
     assert seen == 2 * [[ones(before[0]), ones(before[1]) if alone else before[1]]]
     seen.clear()
-    trace = FittedBlock._trace
+    trace = SampleSpread.trace
 
-    def looking(block, stack):
+    def looking(*arguments):
         seen.append(counts())
-        return trace(block, stack)
+        return trace(*arguments)
 
-    monkeypatch.setattr(FittedBlock, "_trace", looking)
+    monkeypatch.setattr(SampleSpread, "trace", looking)
     predict(problem, state, stack)
     assert seen == [[ones(numbers) for numbers in before] if alone else before]
     assert counts() == before

@@ -174,7 +174,7 @@ def test_rows_are_predicted_independently(problem, monkeypatch):
         one = predict(problem, state, DenseStack(K[:, [i]]))
         assert_allclose(one.probability[0], whole.probability[i], rtol=1e-12)
         assert_allclose(one.variance[0], whole.variance[i], rtol=1e-12)
-    monkeypatch.setattr(sys.modules["bemkl.inference.fitted"], "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(sys.modules["bemkl.inference.sample_spread"], "_BLOCK_BYTES", 1)
     assert_allclose(predict(problem, state, DenseStack(K)).variance, whole.variance, rtol=1e-12)
 
 

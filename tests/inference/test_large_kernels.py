@@ -165,7 +165,7 @@ def test_predicted_variances_equal_exact_arithmetic(rng):
     sample, kernels = fitted.posterior.sample, bank.transform(X).dense().values
     _, _, covariance = exactly(kernels, sample.diagonal[0], float(sample.scale[0]))
     stack = bank.transform(new).dense()
-    for kernel, found in zip(stack.values, fitted._diagonal(stack)[0], strict=True):
+    for kernel, found in zip(stack.values, fitted._spread(0).diagonal(stack)[0], strict=True):
         for row, variance in zip(kernel, found, strict=True):
             values = [Fraction(float(value)) for value in row]
             products = [sum(a * b for a, b in zip(line, values, strict=True)) for line in covariance]

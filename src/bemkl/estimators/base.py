@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bemkl.arrays import Array, explained
-from bemkl.estimators.fitted import Fitted, Moments
+from bemkl.estimators.fitted import KEPT_BYTES, Fitted, Moments
 from bemkl.estimators.fitting import Effort
 from bemkl.estimators.leaving_out import LeftOut, left_out
 from bemkl.estimators.parameters import by_kernel_or_view, factor_tolerance, generator, probability_of
@@ -268,8 +268,10 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def _predictions(self, X: Any) -> Iterator[tuple[Moments, ...]]:
         """Yield the predictive moments of each fit, a block of samples at a time."""
         self._check_rule()
+        max_bytes = KEPT_BYTES // len(self._fitted)
+        predictors = [fitted.predictor(self.predictive, max_bytes) for fitted in self._fitted]
         for stack in self._blocks(X):
-            yield tuple(fitted.moments(stack, self.predictive) for fitted in self._fitted)
+            yield tuple(predict(stack) for predict in predictors)
 
     def _check_form(self, X: Any) -> Any:
         """Hold arrays to scikit-learn's rules; data frames, dicts and lists of kernels are read elsewhere."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from bemkl.arrays import Array
 from bemkl.kernels import DenseStack
 from bemkl.marginal.relevance import Relevance
+
+KEPT_BYTES = 2**30
+"""Memory of all fits together for what is kept from one block of new samples to the next."""
 
 
 class Moments(Protocol):
@@ -87,5 +91,5 @@ class Fitted(Protocol):
     def score(self, stack: DenseStack) -> Array:
         """Return expected scores, shape (n_new, n_outputs)."""
 
-    def moments(self, stack: DenseStack, rule: Any) -> Moments:
-        """Return moments of scores, and probabilities, by a rule."""
+    def predictor(self, rule: Any, max_bytes: int) -> Callable[[DenseStack], Moments]:
+        """Return what finds moments of scores, and probabilities, by a rule; it may keep some memory between blocks."""

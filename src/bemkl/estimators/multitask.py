@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from bemkl.arrays import Array, explained
-from bemkl.estimators.fitted import Moments
+from bemkl.estimators.fitted import KEPT_BYTES, Moments
 from bemkl.estimators.fitting import Effort
 from bemkl.estimators.labels import class_probabilities, share_of_labels
 from bemkl.estimators.parameters import factor_tolerance, gamma_prior, generator, probability_of
@@ -370,7 +370,8 @@ class BEMKLMultiTask(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self._fitted_tasks[self.tasks_.index(name)]
 
     def _moments(self, here: FittedTask, samples: Any) -> list[Moments]:
-        return [here.fitted.moments(stack.dense(), "exact") for stack in here.source.blocks(samples)]
+        predict = here.fitted.predictor("exact", KEPT_BYTES)
+        return [predict(stack.dense()) for stack in here.source.blocks(samples)]
 
     def _probability(self, name: Hashable, samples: Any) -> Array:
         here = self._find(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from bemkl.arrays import Array
 from bemkl.inference.block import BlockPosterior
 from bemkl.inference.moments import WeightMoments
 from bemkl.inference.protocols import AnyLikelihood, Rule, Stack
+from bemkl.inference.sample_spread import SampleSpread
 
 
 class Combined(Protocol):
@@ -20,12 +21,6 @@ class Combined(Protocol):
 
     def combine(self, weights: Array) -> Array:
         """Return the sum with (n_kernels,) weights, shape (n_samples, n_basis)."""
-
-
-Whitener = Callable[[Array], Array]
-"""Multiplies rows with a root of a covariance."""
-
-_BLOCK_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,23 +207,24 @@ class FittedBlock:
         """
         return self.weights.mean[:, None] * self.project(stack)
 
-    def moments(self, stack: Stack, rule: Rule = "exact") -> Prediction:
+    def predictor(self, rule: Rule, max_bytes: int) -> Callable[[Stack], Prediction]:
         """
-        Moments of the predictor by a rule, without those of the intermediate outputs.
+        Return what predicts one block of new samples after the other.
 
         Parameters
         ----------
-        stack : Stack
-            Kernels between new samples (rows) and basis points (columns).
         rule : {"exact", "paper"}
             Exact moments under the posterior, or the rule that the paper prints.
+        max_bytes : int
+            Memory for what is kept from one block to the next.
 
         Returns
         -------
-        Prediction
-            Moments and probabilities.
+        callable
+            Maps kernels between new samples (rows) and basis points (columns) to a Prediction.
         """
-        return self.predict(stack, rule)
+        spread = self._spread(max_bytes)
+        return lambda stack: self._predict(stack, rule, spread, intermediate=False)
 
     def project(self, stack: Stack) -> Array:
         r"""
@@ -281,11 +277,17 @@ class FittedBlock:
         Prediction
             Moments and probabilities.
         """
-        # Most of the work is products of triangular matrices, which are SciPy's.
-        with one_pool(max(stack.shape[0], stack.shape[2]), mostly_scipy=True):
-            return self._predict(stack, predictive, intermediate=intermediate)
+        return self._predict(stack, predictive, self._spread(0), intermediate=intermediate)
 
-    def _predict(self, stack: Stack, predictive: Rule, *, intermediate: bool) -> Prediction:
+    def _spread(self, max_bytes: int) -> SampleSpread:
+        return SampleSpread(self.posterior.sample, self.gram, self.root, self.weights, max_bytes)
+
+    def _predict(self, stack: Stack, predictive: Rule, spread: SampleSpread, *, intermediate: bool) -> Prediction:
+        # Most of the work is systems with triangular matrices, which are SciPy's.
+        with one_pool(max(stack.shape[0], stack.shape[2]), mostly_scipy=True):
+            return self._moments(stack, predictive, spread, intermediate=intermediate)
+
+    def _moments(self, stack: Stack, predictive: Rule, spread: SampleSpread, *, intermediate: bool) -> Prediction:
         here, weights = self.posterior, self.weights
         upsilon = here.intermediate_precision
         noise = upsilon.inverse_mean if predictive == "exact" else 1.0 / upsilon.mean
@@ -299,7 +301,8 @@ class FittedBlock:
             + weights.bias_variance[:, None]
         )
         if predictive == "exact":
-            variance += self._trace(stack) + noise[:, None] * weights.second.trace()
+            variance += noise[:, None] * (weights.covariance.trace() + weights.mean @ weights.mean)
+            variance += spread.trace(stack, variance)
 
         output = self.likelihood.predict(here.noise_precision, mean, variance, predictive)
         return Prediction(
@@ -307,51 +310,7 @@ class FittedBlock:
             variance=output.variance.T,
             probability=None if output.probability is None else output.probability.T,
             intermediate_mean=u.transpose(2, 1, 0),
-            intermediate_variance=(self._diagonal(stack) + noise[:, None, None]).transpose(2, 1, 0)
+            intermediate_variance=(spread.diagonal(stack) + noise[:, None, None]).transpose(2, 1, 0)
             if intermediate
             else None,
         )
-
-    def _trace(self, stack: Stack) -> Array:
-        r"""
-        Return what the uncertainty of a adds to the variance of the predictor, shape (n_outputs, n_samples).
-
-        With :math:`\Sigma_a = \mathbf{W}\mathbf{W}^\top` and
-        :math:`\widetilde{\boldsymbol e\boldsymbol e^\top} = \sum_k s_k \boldsymbol h_k\boldsymbol h_k^\top`
-
-        .. math:: \operatorname{tr}(\widetilde{\boldsymbol e\boldsymbol e^\top}\,\mathbf{K}^i \Sigma_a
-                  \mathbf{K}^{i\top}) = \sum_k s_k\,\lVert\boldsymbol h_k^\top\mathbf{K}^i\mathbf{W}\rVert^2
-        """
-        squares = self.weights.second.squares("kernel weights")
-        trace = np.empty((self.n_outputs, stack.shape[1]))
-        for rows, block, whiteners in self._passes(stack):
-            parts, weights = squares(block.reshape(len(block), -1))
-            parts = parts.reshape(-1, *block.shape[1:])
-            for o, whiten in whiteners:
-                white = whiten(parts)
-                trace[o, rows] = weights @ np.einsum("kid,kid->ki", white, white)
-        return trace
-
-    def _diagonal(self, stack: Stack) -> Array:
-        r"""Diagonals of :math:`\mathbf{K}^i\Sigma_a\mathbf{K}^{i\top}`, shape (n_outputs, n_kernels, n_samples)."""
-        diagonal = np.empty((self.n_outputs, *stack.shape[:2]))
-        for rows, block, whiteners in self._passes(stack):
-            for o, whiten in whiteners:
-                white = whiten(block)
-                diagonal[o, :, rows] = np.einsum("mid,mid->mi", white, white)
-        return diagonal
-
-    def _passes(self, stack: Stack) -> Iterator[tuple[slice, Array, list[tuple[int, Whitener]]]]:
-        """Yield rows of the kernels with roots of covariances: one pass a group of outputs, with bounded memory."""
-        sample, (n_kernels, n_samples, n_basis) = self.posterior.sample, stack.shape
-        for outputs in _slices(self.n_outputs, 8 * n_basis * n_basis):
-            numbers = range(outputs.start, outputs.stop)
-            whiteners = [(o, sample.precision_factor(self.gram, o, self.root).whitener()) for o in numbers]
-            for rows in _slices(n_samples, 8 * n_kernels * n_basis):
-                yield rows, stack.rows(rows), whiteners
-
-
-def _slices(count: int, size: int) -> Iterator[slice]:
-    """Cut a range into slices whose items, of some bytes each, together fit into a block of memory."""
-    step = max(1, _BLOCK_BYTES // size)
-    return (slice(start, min(start + step, count)) for start in range(0, count, step))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -251,8 +251,12 @@ class FittedProcess:
         score: Array = self.combine(stack) @ self.dual.T + self.intercept
         return score
 
-    def moments(self, stack: NewKernels, rule: str = "exact") -> Predicted:
-        """Return moments of scores and probabilities, one column an output; there is one rule."""
+    def predictor(self, rule: str, max_bytes: int) -> Callable[[NewKernels], Predicted]:
+        """Return what finds moments of scores and probabilities; there is one rule, and nothing more to keep."""
+        return self.moments
+
+    def moments(self, stack: NewKernels) -> Predicted:
+        """Return moments of scores and probabilities, one column an output."""
         cross = self.combine(stack)
         own = self._own(stack, cross)
         mean = np.hstack([cross @ predictor.dual + predictor.intercept for predictor in self.predictors])
