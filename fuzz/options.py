@@ -49,6 +49,7 @@ VALUES: dict[str, Values] = {
         ["0", "99", "[0, 0]", "[-1]", "2.5", "'middle'", "[]", "('pivoted', 0)", "[True, False]"],
     ),
     "normalize_y": (["True", "False"], [], []),
+    "test_views": (["True", "False"], [], []),
     "sharing": (["'shared'", "'pooled'", "'separate'"], [], ["'none'", "None"]),
     "task_types": (["'auto'", "'auto'", "'regression'"], [], ["'classes'", "{'nobody': 'regression'}", "None"]),
     "acceleration": (["'newton'", "None"], [], ["'squarem'", "True"]),

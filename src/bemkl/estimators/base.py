@@ -267,6 +267,7 @@ class BEMKLEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def _predictions(self, X: Any) -> Iterator[tuple[Moments, ...]]:
         """Yield the predictive moments of each fit, a block of samples at a time."""
+        check_is_fitted(self)
         self._check_rule()
         max_bytes = KEPT_BYTES // len(self._fitted)
         predictors = [fitted.predictor(self.predictive, max_bytes) for fitted in self._fitted]
